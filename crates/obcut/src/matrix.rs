@@ -1,0 +1,323 @@
+//! The matrices that callers hold: N × d samples, dense or sparse, single or double precision,
+//! borrowed. Row-major N × d read column by column *is* the paper's d × N, so nothing is copied.
+
+use crate::error::DataError;
+
+/// A dense row-major matrix, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct DenseRef<'a, T> {
+    values: &'a [T],
+    n_rows: usize,
+    n_cols: usize,
+}
+
+impl<'a, T: Copy> DenseRef<'a, T> {
+    /// Wraps `n_rows` × `n_cols` values stored row after row.
+    ///
+    /// # Errors
+    /// When the number of values is not the product of the two.
+    pub fn new(values: &'a [T], n_rows: usize, n_cols: usize) -> Result<Self, DataError> {
+        if n_rows.checked_mul(n_cols) != Some(values.len()) {
+            return Err(DataError::Shape {
+                n_values: values.len(),
+                n_rows,
+                n_cols,
+            });
+        }
+        Ok(Self {
+            values,
+            n_rows,
+            n_cols,
+        })
+    }
+
+    /// One row.
+    pub fn row(&self, i: usize) -> &'a [T] {
+        &self.values[i * self.n_cols..(i + 1) * self.n_cols]
+    }
+
+    /// All values, row after row.
+    pub fn values(&self) -> &'a [T] {
+        self.values
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+}
+
+/// Integers of either width, as SciPy keeps them.
+#[derive(Clone, Copy, Debug)]
+pub enum Ints<'a> {
+    /// 32 bits.
+    I32(&'a [i32]),
+    /// 64 bits.
+    I64(&'a [i64]),
+}
+
+impl Ints<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::I32(v) => v.len(),
+            Self::I64(v) => v.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The `i`-th, signed as stored.
+    pub fn at(&self, i: usize) -> i64 {
+        match self {
+            Self::I32(v) => i64::from(v[i]),
+            Self::I64(v) => v[i],
+        }
+    }
+}
+
+/// A sparse matrix in compressed rows (CSR), borrowed. Columns of a row may come in any order;
+/// an entry given twice counts as the sum.
+#[derive(Clone, Copy, Debug)]
+pub struct CsrRef<'a, T> {
+    offsets: Ints<'a>,
+    columns: Ints<'a>,
+    values: &'a [T],
+    n_cols: usize,
+}
+
+impl<'a, T: Copy> CsrRef<'a, T> {
+    /// Wraps the three arrays of a CSR matrix: `offsets` (n_rows + 1), `columns` and `values`.
+    ///
+    /// # Errors
+    /// When offsets do not rise from 0 to the number of values, or a column is out of range.
+    pub fn new(
+        offsets: Ints<'a>,
+        columns: Ints<'a>,
+        values: &'a [T],
+        n_cols: usize,
+    ) -> Result<Self, DataError> {
+        if columns.len() != values.len() {
+            return Err(DataError::Csr(format!(
+                "{} column indices for {} values",
+                columns.len(),
+                values.len()
+            )));
+        }
+        if offsets.is_empty() || offsets.at(0) != 0 {
+            return Err(DataError::Csr("row offsets must start with 0".into()));
+        }
+        if offsets.at(offsets.len() - 1) != values.len() as i64 {
+            return Err(DataError::Csr(format!(
+                "row offsets end at {} but there are {} values",
+                offsets.at(offsets.len() - 1),
+                values.len()
+            )));
+        }
+        if let Some(i) = (1..offsets.len()).find(|&i| offsets.at(i) < offsets.at(i - 1)) {
+            return Err(DataError::Csr(format!("row offsets fall at row {}", i - 1)));
+        }
+        if let Some(p) = (0..columns.len()).find(|&p| {
+            let c = columns.at(p);
+            c < 0 || c >= n_cols as i64
+        }) {
+            return Err(DataError::Csr(format!(
+                "column index {} is outside 0..{n_cols}",
+                columns.at(p)
+            )));
+        }
+        Ok(Self {
+            offsets,
+            columns,
+            values,
+            n_cols,
+        })
+    }
+
+    /// The stored entries of one row as (column, value).
+    pub fn row(&self, i: usize) -> impl Iterator<Item = (usize, T)> + use<'a, T> {
+        let (start, end) = (self.offsets.at(i) as usize, self.offsets.at(i + 1) as usize);
+        let (columns, values) = (self.columns, self.values);
+        (start..end).map(move |p| (columns.at(p) as usize, values[p]))
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Number of stored entries.
+    pub fn n_stored(&self) -> usize {
+        self.values.len()
+    }
+}
+
+/// The rows to cluster: the four kinds of matrix that are read in place.
+#[derive(Clone, Copy, Debug)]
+pub enum Samples<'a> {
+    /// Dense, single precision.
+    Dense32(DenseRef<'a, f32>),
+    /// Dense, double precision.
+    Dense64(DenseRef<'a, f64>),
+    /// Sparse, single precision.
+    Sparse32(CsrRef<'a, f32>),
+    /// Sparse, double precision.
+    Sparse64(CsrRef<'a, f64>),
+}
+
+impl<'a> Samples<'a> {
+    /// Number of samples, N.
+    pub fn n_rows(&self) -> usize {
+        match self {
+            Self::Dense32(x) => x.n_rows(),
+            Self::Dense64(x) => x.n_rows(),
+            Self::Sparse32(x) => x.n_rows(),
+            Self::Sparse64(x) => x.n_rows(),
+        }
+    }
+
+    /// Number of features, d.
+    pub fn n_cols(&self) -> usize {
+        match self {
+            Self::Dense32(x) => x.n_cols(),
+            Self::Dense64(x) => x.n_cols(),
+            Self::Sparse32(x) => x.n_cols(),
+            Self::Sparse64(x) => x.n_cols(),
+        }
+    }
+
+    /// Whether the matrix is stored sparse.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Self::Sparse32(_) | Self::Sparse64(_))
+    }
+}
+
+impl<'a> From<DenseRef<'a, f32>> for Samples<'a> {
+    fn from(x: DenseRef<'a, f32>) -> Self {
+        Self::Dense32(x)
+    }
+}
+
+impl<'a> From<DenseRef<'a, f64>> for Samples<'a> {
+    fn from(x: DenseRef<'a, f64>) -> Self {
+        Self::Dense64(x)
+    }
+}
+
+impl<'a> From<CsrRef<'a, f32>> for Samples<'a> {
+    fn from(x: CsrRef<'a, f32>) -> Self {
+        Self::Sparse32(x)
+    }
+}
+
+impl<'a> From<CsrRef<'a, f64>> for Samples<'a> {
+    fn from(x: CsrRef<'a, f64>) -> Self {
+        Self::Sparse64(x)
+    }
+}
+
+/// An owned matrix of samples, as generators make it and files give it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Matrix {
+    /// Dense, single precision, row-major.
+    Dense32 {
+        /// Row after row.
+        values: Vec<f32>,
+        /// Number of rows.
+        n_rows: usize,
+        /// Number of columns.
+        n_cols: usize,
+    },
+    /// Dense, double precision, row-major.
+    Dense64 {
+        /// Row after row.
+        values: Vec<f64>,
+        /// Number of rows.
+        n_rows: usize,
+        /// Number of columns.
+        n_cols: usize,
+    },
+    /// Sparse rows, single precision.
+    Sparse32(Csr<f32>),
+    /// Sparse rows, double precision.
+    Sparse64(Csr<f64>),
+}
+
+/// An owned CSR matrix with 64-bit indices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Csr<T> {
+    /// Start of every row in the two other arrays, and the end of the last.
+    pub offsets: Vec<i64>,
+    /// Column of every stored entry.
+    pub columns: Vec<i64>,
+    /// Value of every stored entry.
+    pub values: Vec<T>,
+    /// Number of columns.
+    pub n_cols: usize,
+}
+
+impl Matrix {
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        match self {
+            Self::Dense32 { n_rows, .. } | Self::Dense64 { n_rows, .. } => *n_rows,
+            Self::Sparse32(x) => x.offsets.len().saturating_sub(1),
+            Self::Sparse64(x) => x.offsets.len().saturating_sub(1),
+        }
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        match self {
+            Self::Dense32 { n_cols, .. } | Self::Dense64 { n_cols, .. } => *n_cols,
+            Self::Sparse32(x) => x.n_cols,
+            Self::Sparse64(x) => x.n_cols,
+        }
+    }
+
+    /// Borrows the matrix for a fit.
+    ///
+    /// # Errors
+    /// When the arrays do not fit together.
+    pub fn samples(&self) -> Result<Samples<'_>, DataError> {
+        Ok(match self {
+            Self::Dense32 {
+                values,
+                n_rows,
+                n_cols,
+            } => DenseRef::new(values, *n_rows, *n_cols)?.into(),
+            Self::Dense64 {
+                values,
+                n_rows,
+                n_cols,
+            } => DenseRef::new(values, *n_rows, *n_cols)?.into(),
+            Self::Sparse32(x) => CsrRef::new(
+                Ints::I64(&x.offsets),
+                Ints::I64(&x.columns),
+                &x.values,
+                x.n_cols,
+            )?
+            .into(),
+            Self::Sparse64(x) => CsrRef::new(
+                Ints::I64(&x.offsets),
+                Ints::I64(&x.columns),
+                &x.values,
+                x.n_cols,
+            )?
+            .into(),
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! Progress and cancellation. The library prints nothing; it tells an [`Observer`].
+
+/// A step of a fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Reading, checking and scaling the rows.
+    Prepare,
+    /// Learning anchors.
+    Anchors,
+    /// Building the bipartite graph.
+    Graph,
+    /// The start of the labels: k-means or the spectral embedding.
+    Start,
+    /// The one-step cut on a fixed graph.
+    Cut,
+    /// Learning of anchors, graph and labels by turns (Algorithm 1).
+    Loop,
+    /// Building the model and labelling the rows with it.
+    Finish,
+}
+
+impl Stage {
+    /// A short lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prepare => "prepare",
+            Self::Anchors => "anchors",
+            Self::Graph => "graph",
+            Self::Start => "start",
+            Self::Cut => "cut",
+            Self::Loop => "loop",
+            Self::Finish => "finish",
+        }
+    }
+}
+
+/// Where a fit stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The step it is in.
+    pub stage: Stage,
+    /// Iteration of that step, from 0.
+    pub iteration: usize,
+    /// The most iterations that the step may take; 0 when it has none.
+    pub max_iterations: usize,
+    /// Value of the objective (loop) or of the cut (cut), once there is one.
+    pub objective: Option<f64>,
+    /// Which restart, from 0, and how many there are.
+    pub restart: (usize, usize),
+}
+
+/// Watches a fit. Both methods may be called from any thread.
+pub trait Observer: Sync {
+    /// Called at the start of every stage and after every iteration.
+    fn progress(&self, progress: &Progress) {
+        let _ = progress;
+    }
+
+    /// Asked many times a second; `true` ends the fit with [`crate::Error::Cancelled`].
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}

@@ -1,0 +1,3 @@
+//! OBCut itself.
+
+pub mod params;

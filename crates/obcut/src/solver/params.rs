@@ -1,0 +1,306 @@
+//! Settings of a fit: plain data with names and defaults, judged once against the data.
+//!
+//! `Params::new(k)` is what a user gets; `Params::paper(k)` is the method as printed. Both columns
+//! are listed in `docs/deviations.md`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ParamError;
+
+/// Declares an enum of named choices with `name`, `ALL`, `FromStr` and `Display`.
+macro_rules! choices {
+    ($(#[$doc:meta])* $type:ident as $label:literal { $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $type {
+            $($(#[$vdoc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl $type {
+            /// Every choice.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The word that names the choice in files, options and messages.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = ParamError;
+
+            fn from_str(word: &str) -> Result<Self, ParamError> {
+                Self::ALL.iter().copied().find(|c| c.name() == word).ok_or_else(|| ParamError::Choice {
+                    name: $label,
+                    value: word.into(),
+                    choices: Self::ALL.iter().map(|c| c.name()).collect::<Vec<_>>().join(", "),
+                })
+            }
+        }
+    };
+}
+
+choices! {
+    /// How a row of the bipartite graph B is made from the anchors.
+    GraphKind as "graph" {
+        /// The paper's row problem over all anchors, the largest entries kept.
+        Global = "global",
+        /// The same problem on the nearest anchors only.
+        Local = "local",
+        /// Closed form from the distances to the nearest anchors.
+        Distance = "distance",
+    }
+}
+
+choices! {
+    /// What is done to the features first. Fitted on the training rows, reused by predict.
+    Scale as "scale" {
+        /// Unit rows for sparse counts (non-negative, more than 95 % zeros), else min-max.
+        Auto = "auto",
+        /// Every feature to [0, 1]; a constant feature becomes 1.
+        MinMax = "minmax",
+        /// Every feature to mean 0 and standard deviation 1; a constant feature becomes 0.
+        Standard = "standard",
+        /// Every row to length 1; a zero row stays zero.
+        UnitRows = "unit",
+        /// Nothing.
+        None = "none",
+    }
+}
+
+choices! {
+    /// Weights of the anchors in the cut.
+    AnchorWeights as "anchor weights" {
+        /// All alike, as printed.
+        None = "none",
+        /// By the inverse root of the degree, floored, so that no anchor dominates.
+        Degree = "degree",
+    }
+}
+
+choices! {
+    /// Which unknowns the loop learns after the start (the paper's ablation).
+    Learn as "learn" {
+        /// Learn anchors and graph from the cut, keep the labels when the label-free score does not fall.
+        Auto = "auto",
+        /// Anchors and graph: LA+LG.
+        AnchorsAndGraph = "anchors-and-graph",
+        /// The graph alone: FA+LG.
+        GraphOnly = "graph-only",
+        /// Neither, only the cut: FA+FG.
+        Nothing = "nothing",
+    }
+}
+
+choices! {
+    /// Whether the cut takes part in learning the graph.
+    Formulation as "formulation" {
+        /// One objective for graph and cut.
+        Unified = "unified",
+        /// Learn the graph without the cut term, then cut it.
+        TwoStep = "two-step",
+    }
+}
+
+choices! {
+    /// How the row problem is solved.
+    RowSolver as "row solver" {
+        /// Exactly, by an active set.
+        Exact = "exact",
+        /// The authors' accelerated projected gradient, which often stops early.
+        Authors = "authors",
+    }
+}
+
+choices! {
+    /// How the anchors are learned.
+    AnchorUpdate as "anchor update" {
+        /// Least squares with a pseudo-inverse, as printed.
+        LeastSquares = "least-squares",
+        /// Least squares with a pull towards the first anchors.
+        Proximal = "proximal",
+    }
+}
+
+choices! {
+    /// Whether trade-off numbers are measured in units of the data.
+    LambdaScale as "lambda scale" {
+        /// `lambda * V / sqrt(k N)` with V the total variance: 1 suits any data.
+        Relative = "relative",
+        /// The number as it stands in the paper's objective.
+        Absolute = "absolute",
+    }
+}
+
+choices! {
+    /// Order in which the rows are visited by the label update.
+    SweepOrder as "sweep order" {
+        /// A random order that depends on the rows' content and the seed, never on the file.
+        Shuffled = "shuffled",
+        /// As the rows come. Leaks the order of a sorted file; for comparisons only.
+        Rows = "rows",
+    }
+}
+
+choices! {
+    /// Whether wide tables are rotated to fewer columns first (exact: inner products are kept).
+    Reduce as "reduce" {
+        /// When a dense table has more columns than rows.
+        Auto = "auto",
+        /// Never.
+        Never = "never",
+    }
+}
+
+/// Where the labels start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Init {
+    /// k-means on the spectral embedding of the graph.
+    #[serde(rename = "spectral")]
+    Spectral,
+    /// k-means on the scaled rows, as printed.
+    #[serde(rename = "kmeans")]
+    KMeans,
+    /// These labels, `0..k`, one for every row.
+    #[serde(rename = "given")]
+    Given(#[serde(skip)] Vec<u32>),
+}
+
+impl Init {
+    /// The word that names the choice.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Spectral => "spectral",
+            Self::KMeans => "kmeans",
+            Self::Given(_) => "given",
+        }
+    }
+}
+
+/// All settings of a fit.
+///
+/// ```
+/// let params = obcut::Params { n_anchors: Some(200), seed: 7, ..obcut::Params::new(10) };
+/// assert_eq!(params.n_clusters, 10);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// Number of clusters, k.
+    pub n_clusters: usize,
+    /// How a row of B is made.
+    pub graph: GraphKind,
+    /// Anchors in a set, M; `None` chooses by the number of distinct rows.
+    pub n_anchors: Option<usize>,
+    /// Independent anchor sets side by side; `None` is 5 for the global graph, else 1.
+    pub n_anchor_sets: Option<usize>,
+    /// Given anchors, M × d row-major in the units of the data, instead of learned ones.
+    #[serde(skip)]
+    pub anchors: Option<Vec<f64>>,
+    /// Entries kept in a row of the first graph, s.
+    pub n_neighbors: usize,
+    /// What is done to the features first.
+    pub scale: Scale,
+    /// Where the labels start.
+    pub init: Init,
+    /// Weights of the anchors in the cut.
+    pub anchor_weights: AnchorWeights,
+    /// Weight of the cut in the objective.
+    pub lambda: f64,
+    /// What `lambda` is measured in.
+    pub lambda_scale: LambdaScale,
+    /// What the loop learns.
+    pub learn: Learn,
+    /// Whether the cut takes part in learning the graph.
+    pub formulation: Formulation,
+    /// How the anchors are learned.
+    pub anchor_update: AnchorUpdate,
+    /// Pull of the proximal anchor update, relative to the mean of diag(B'B).
+    pub pull: f64,
+    /// How the row problem is solved.
+    pub row_solver: RowSolver,
+    /// Ridge on the rows of B, in units of the mean squared distance to the centre (V/N).
+    pub ridge: f64,
+    /// Most outer iterations of the loop.
+    pub max_iter: usize,
+    /// Stop when the objective changes by less than this, absolute or relative.
+    pub tol: f64,
+    /// Stop also when an iteration changes no label.
+    pub stop_on_labels: bool,
+    /// Most label sweeps in one outer iteration.
+    pub max_sweeps: usize,
+    /// Order of the label sweeps.
+    pub sweep_order: SweepOrder,
+    /// Restarts; the best by the label-free score is kept.
+    pub n_init: usize,
+    /// Rows per anchor that train the anchors; `None` uses all rows.
+    pub rows_per_anchor: Option<usize>,
+    /// Whether wide tables are rotated first.
+    pub reduce: Reduce,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Threads; 0 uses what the machine allows. Does not change the result.
+    pub threads: usize,
+}
+
+impl Params {
+    /// What a user gets who says nothing but the number of clusters.
+    pub fn new(n_clusters: usize) -> Self {
+        Self {
+            n_clusters,
+            graph: GraphKind::Distance,
+            n_anchors: None,
+            n_anchor_sets: None,
+            anchors: None,
+            n_neighbors: 5,
+            scale: Scale::Auto,
+            init: Init::Spectral,
+            anchor_weights: AnchorWeights::Degree,
+            lambda: 1.0,
+            lambda_scale: LambdaScale::Relative,
+            learn: Learn::Auto,
+            formulation: Formulation::Unified,
+            anchor_update: AnchorUpdate::Proximal,
+            pull: 0.01,
+            row_solver: RowSolver::Exact,
+            ridge: 0.0,
+            max_iter: 30,
+            tol: 1e-5,
+            stop_on_labels: true,
+            max_sweeps: 10,
+            sweep_order: SweepOrder::Shuffled,
+            n_init: 1,
+            rows_per_anchor: Some(256),
+            reduce: Reduce::Auto,
+            seed: 0,
+            threads: 0,
+        }
+    }
+
+    /// The method as the paper prints it, with what the authors' program adds to the print.
+    pub fn paper(n_clusters: usize) -> Self {
+        Self {
+            graph: GraphKind::Global,
+            n_anchors: Some(100),
+            n_anchor_sets: Some(1),
+            scale: Scale::MinMax,
+            init: Init::KMeans,
+            anchor_weights: AnchorWeights::None,
+            lambda: 1.0,
+            lambda_scale: LambdaScale::Absolute,
+            learn: Learn::AnchorsAndGraph,
+            anchor_update: AnchorUpdate::LeastSquares,
+            stop_on_labels: false,
+            rows_per_anchor: None,
+            ..Self::new(n_clusters)
+        }
+    }
+}
