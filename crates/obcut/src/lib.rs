@@ -3,6 +3,7 @@
 pub mod error;
 pub mod matrix;
 pub mod observer;
+pub mod simplex;
 pub mod solver;
 
 pub use error::{DataError, Error, ModelError, ParamError};
