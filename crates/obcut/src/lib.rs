@@ -1,15 +1,39 @@
 //! Scalable graph clustering: one-step bipartite graph cut (OBCut).
+//!
+//! N samples are linked to M << N anchors, and that bipartite graph is cut into k balanced parts in
+//! one step, in time linear in N. See [`fit`] for clustering a table, [`Model`] for labelling new
+//! rows, [`cut`] for a graph you already have.
+//!
+//! The library is pure: arrays in, labels out; it reads no files and prints nothing. The same seed
+//! and data give the same bits for any number of threads.
 
 pub mod error;
+pub mod graph;
 pub mod matrix;
 pub mod observer;
 pub mod simplex;
 pub mod solver;
 
+mod cut;
+mod kmeans;
+mod linalg;
+mod normalize;
+mod parallel;
+mod random;
+mod reduce;
+mod table;
+mod units;
+
+pub use cut::{BipartiteCut, CutParams, cut};
 pub use error::{DataError, Error, ModelError, ParamError};
+pub use graph::Graph;
 pub use matrix::{Csr, CsrRef, DenseRef, Ints, Matrix, Samples};
 pub use observer::{Observer, Progress, Silent, Stage};
+pub use solver::model::{ClusterScores, Model};
 pub use solver::params::{
     AnchorUpdate, AnchorWeights, Formulation, GraphKind, Init, LambdaScale, Learn, Params, Reduce,
     RowSolver, Scale, SweepOrder,
 };
+pub use solver::rule::RowScore;
+pub use solver::trace::{StopReason, Trace};
+pub use solver::{Fit, fit};

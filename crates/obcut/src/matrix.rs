@@ -149,6 +149,66 @@ impl<'a, T: Copy> CsrRef<'a, T> {
         (start..end).map(move |p| (columns.at(p) as usize, values[p]))
     }
 
+    /// Visits the stored entries of one row; the width of the indices is looked at once.
+    pub(crate) fn each(&self, i: usize, mut visit: impl FnMut(usize, T)) {
+        let (start, end) = (self.offsets.at(i) as usize, self.offsets.at(i + 1) as usize);
+        let values = &self.values[start..end];
+        match self.columns {
+            Ints::I32(c) => c[start..end]
+                .iter()
+                .zip(values)
+                .for_each(|(&c, &v)| visit(c as usize, v)),
+            Ints::I64(c) => c[start..end]
+                .iter()
+                .zip(values)
+                .for_each(|(&c, &v)| visit(c as usize, v)),
+        }
+    }
+
+    /// Whether the columns of every row rise, so that none is given twice.
+    pub(crate) fn is_canonical(&self) -> bool {
+        (0..self.n_rows()).all(|i| {
+            let mut last = -1;
+            let mut rising = true;
+            self.each(i, |c, _| {
+                rising &= c as i64 > last;
+                last = c as i64;
+            });
+            rising
+        })
+    }
+
+    /// A copy with rising columns, entries given twice added up.
+    pub(crate) fn canonical(&self) -> Csr<T>
+    where
+        T: std::ops::Add<Output = T>,
+    {
+        let mut out = Csr {
+            offsets: vec![0],
+            columns: vec![],
+            values: vec![],
+            n_cols: self.n_cols,
+        };
+        let mut row: Vec<(usize, T)> = Vec::new();
+        for i in 0..self.n_rows() {
+            row.clear();
+            row.extend(self.row(i));
+            row.sort_by_key(|entry| entry.0);
+            let start = out.columns.len();
+            for &(c, v) in &row {
+                if out.columns.len() > start && out.columns.last() == Some(&(c as i64)) {
+                    let last = out.values.len() - 1;
+                    out.values[last] = out.values[last] + v;
+                } else {
+                    out.columns.push(c as i64);
+                    out.values.push(v);
+                }
+            }
+            out.offsets.push(out.columns.len() as i64);
+        }
+        out
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.offsets.len() - 1

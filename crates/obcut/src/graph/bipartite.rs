@@ -1,0 +1,307 @@
+//! Rows of the first graph B0: paper Eq. `eq:Subspace` and its local and closed forms.
+//!
+//! | kind     | a row b of x                                                       |
+//! |----------|--------------------------------------------------------------------|
+//! | global   | argmin |x - A b|^2 over all anchors of a set, the s largest kept     |
+//! | local    | the same on the s nearest anchors, ridge 1e-3 of the mean diagonal |
+//! | distance | b_j ~ d_(s+1) - d_(j) over the s nearest, squared distances         |
+//!
+//! All rows lie on the simplex. Several anchor sets stand side by side with weight 1/sets each. A
+//! row depends on its own sample alone: fit and predict make the same bits.
+
+use std::ops::Range;
+
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::parallel::Context;
+use crate::simplex::{ActiveSet, Gradient, Gram};
+use crate::solver::params::{GraphKind, RowSolver};
+use crate::table::{BLOCK, Points, Scratch, Table};
+
+/// Ridge of the local problem, relative to the mean of its diagonal.
+const LOCAL_RIDGE: f64 = 1e-3;
+/// Weights below this are rounding, not edges.
+const EDGE: f64 = 1e-12;
+
+/// Makes rows of B from anchors.
+pub(crate) struct Builder {
+    kind: GraphKind,
+    neighbors: usize,
+    solver: RowSolver,
+    n_sets: usize,
+    per_set: usize,
+    /// Gram matrices of the sets (global only).
+    grams: Vec<Gram>,
+}
+
+/// Buffers of one thread.
+struct Work {
+    near: Vec<(f64, u32)>,
+    chosen: Vec<u32>,
+    distances: Vec<f64>,
+    row: Vec<f64>,
+    gram: Vec<f64>,
+    b: Vec<f64>,
+    f: Vec<f64>,
+    active: ActiveSet,
+    gradient: Gradient,
+    out_columns: Vec<u32>,
+    out_values: Vec<f64>,
+}
+
+impl Builder {
+    pub fn new(
+        kind: GraphKind,
+        neighbors: usize,
+        solver: RowSolver,
+        n_sets: usize,
+        points: &Points,
+        ridge: f64,
+    ) -> Self {
+        let per_set = points.n / n_sets;
+        let d = points.values.len() / points.n;
+        let grams = if kind == GraphKind::Global {
+            (points.values.chunks_exact(per_set * d))
+                .map(|a| Gram::new(crate::linalg::gemm::gram(a, per_set, d), per_set, ridge))
+                .collect()
+        } else {
+            Vec::new()
+        };
+        Self {
+            kind,
+            neighbors: neighbors.max(1),
+            solver,
+            n_sets,
+            per_set,
+            grams,
+        }
+    }
+
+    /// The rows of B for all rows of a table.
+    pub fn build(
+        &self,
+        table: &Table<'_>,
+        points: &Points,
+        context: &Context<'_>,
+    ) -> Result<Graph, Error> {
+        let parts = context.map(table.n(), |range| self.build_range(table, points, range))?;
+        Ok(Graph::stack(parts, points.n))
+    }
+
+    /// The rows of B for some rows of a table.
+    pub fn build_range(&self, table: &Table<'_>, points: &Points, range: Range<usize>) -> Graph {
+        let mut part = Graph::empty(points.n);
+        let (mut scratch, mut norms) = (Scratch::default(), Scratch::default());
+        let mut work = Work::new();
+        for start in range.clone().step_by(BLOCK) {
+            let block = start..(start + BLOCK).min(range.end);
+            let products = table.products(block.clone(), points, &mut scratch);
+            for (i, products) in block.zip(products.chunks_exact(points.n)) {
+                let norm = if table.is_sparse() {
+                    table.squared_norm(i, &mut norms)
+                } else {
+                    0.0
+                };
+                self.row(table, i, points, (products, norm), &mut work);
+                part.push(&work.out_columns, &work.out_values);
+            }
+        }
+        part
+    }
+
+    fn row(
+        &self,
+        table: &Table<'_>,
+        i: usize,
+        points: &Points,
+        (products, norm): (&[f64], f64),
+        work: &mut Work,
+    ) {
+        work.out_columns.clear();
+        work.out_values.clear();
+        for set in 0..self.n_sets {
+            let columns = set * self.per_set..(set + 1) * self.per_set;
+            match self.kind {
+                GraphKind::Global => self.global(set, &products[columns.clone()], work),
+                GraphKind::Local => {
+                    self.nearest(columns.clone(), points, products, self.neighbors, work);
+                    let Work {
+                        chosen, row, gram, ..
+                    } = work;
+                    table.local_gram(i, points, chosen, (products, norm), row, gram);
+                    local(work);
+                }
+                GraphKind::Distance => {
+                    let count = (self.neighbors + 1).min(self.per_set);
+                    self.nearest(columns.clone(), points, products, count, work);
+                    let Work {
+                        chosen,
+                        row,
+                        distances,
+                        ..
+                    } = work;
+                    table.distances(i, points, chosen, (products, norm), row, distances);
+                    by_distance(work);
+                }
+            }
+            self.emit(
+                if self.kind == GraphKind::Global {
+                    columns.start
+                } else {
+                    0
+                },
+                work,
+            );
+        }
+    }
+
+    /// The paper's row problem over one anchor set.
+    fn global(&self, set: usize, products: &[f64], work: &mut Work) {
+        let gram = &self.grams[set];
+        work.f.clear();
+        work.f.extend(products.iter().map(|p| 2.0 * p));
+        work.chosen.clear();
+        work.b.clear();
+        match self.solver {
+            RowSolver::Exact => {
+                let Work {
+                    active,
+                    f,
+                    chosen,
+                    b,
+                    ..
+                } = work;
+                active.solve(gram, f, chosen, b);
+            }
+            RowSolver::Authors => {
+                work.b.resize(self.per_set, 0.0);
+                let Work { gradient, f, b, .. } = work;
+                gradient.solve(gram, f, b);
+                work.chosen.extend(0..self.per_set as u32);
+            }
+        }
+    }
+
+    /// The `count` nearest anchors of a set, nearest first.
+    fn nearest(
+        &self,
+        columns: Range<usize>,
+        points: &Points,
+        products: &[f64],
+        count: usize,
+        work: &mut Work,
+    ) {
+        nearest(
+            columns,
+            points,
+            products,
+            count.min(self.per_set),
+            &mut work.near,
+        );
+        work.chosen.clear();
+        work.chosen.extend(work.near.iter().map(|p| p.1));
+    }
+
+    /// Keeps the largest entries of the row in `chosen` and `b`, rescaled to sum 1/sets.
+    fn emit(&self, base: usize, work: &mut Work) {
+        work.near.clear();
+        for (&m, &b) in work.chosen.iter().zip(&work.b) {
+            if b > EDGE {
+                work.near.push((b, m + base as u32));
+            }
+        }
+        work.near
+            .sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        work.near.truncate(self.neighbors);
+        work.near.sort_by_key(|p| p.1);
+        let total: f64 = work.near.iter().map(|p| p.0).sum();
+        for &(b, m) in &work.near {
+            work.out_columns.push(m);
+            work.out_values.push(b / total / self.n_sets as f64);
+        }
+    }
+}
+
+impl Work {
+    fn new() -> Self {
+        Self {
+            near: Vec::new(),
+            chosen: Vec::new(),
+            distances: Vec::new(),
+            row: Vec::new(),
+            gram: Vec::new(),
+            b: Vec::new(),
+            f: Vec::new(),
+            active: ActiveSet::new(),
+            gradient: Gradient::new(),
+            out_columns: Vec::new(),
+            out_values: Vec::new(),
+        }
+    }
+}
+
+/// The `count` smallest of |a|^2 - 2 x.a among `columns`, ascending, ties to the lower index.
+pub(crate) fn nearest(
+    columns: Range<usize>,
+    points: &Points,
+    products: &[f64],
+    count: usize,
+    near: &mut Vec<(f64, u32)>,
+) {
+    near.clear();
+    let mut worst = f64::INFINITY;
+    for m in columns {
+        let distance = points.norms[m] - 2.0 * products[m];
+        if distance < worst || near.len() < count {
+            let at = near.partition_point(|p| p.0 <= distance);
+            if near.len() == count {
+                near.pop();
+            }
+            near.insert(at, (distance, m as u32));
+            if near.len() == count {
+                worst = near[count - 1].0;
+            }
+        }
+    }
+}
+
+/// min b'Kb + ridge |b|^2 on the simplex, K the Gram matrix seen from the row.
+fn local(work: &mut Work) {
+    let s = work.chosen.len();
+    let mean = (0..s).map(|p| work.gram[p * s + p]).sum::<f64>() / s as f64;
+    work.b.clear();
+    if mean > 0.0 {
+        work.b.resize(s, 0.0);
+        work.f.clear();
+        work.f.resize(s, 0.0);
+        let Work {
+            active, gram, f, b, ..
+        } = work;
+        active.solve_small(gram, s, f, LOCAL_RIDGE * mean, b);
+    } else {
+        work.b.resize(s, 1.0 / s as f64);
+    }
+}
+
+/// min <d, b> + g |b|^2 on the simplex with g such that exactly s anchors take part: closed form.
+fn by_distance(work: &mut Work) {
+    let mut order: Vec<(f64, u32)> = work
+        .distances
+        .iter()
+        .copied()
+        .zip(work.chosen.iter().copied())
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (last, s) = (order.len() - 1, (order.len() - 1).max(1));
+    let total: f64 = order[..s].iter().map(|p| order[last].0 - p.0).sum();
+    work.chosen.clear();
+    work.b.clear();
+    for &(d, m) in &order[..s] {
+        work.chosen.push(m);
+        work.b.push(if total > 0.0 {
+            (order[last].0 - d) / total
+        } else {
+            1.0 / s as f64
+        });
+    }
+}

@@ -1,0 +1,63 @@
+//! Connected pieces of a bipartite graph.
+
+use super::Graph;
+
+/// The pieces of a graph: a number for every anchor, and the weight of the samples in each piece.
+pub(crate) struct Components {
+    pub of_anchor: Vec<u32>,
+    pub mass: Vec<f64>,
+}
+
+/// Finds the pieces by joining the anchors that share a sample. Anchors without samples are pieces
+/// of mass zero. Pieces are numbered by their lowest anchor.
+pub(crate) fn components(graph: &Graph, weights: &[f64]) -> Components {
+    let mut parent: Vec<u32> = (0..graph.n_cols as u32).collect();
+    fn root(parent: &mut [u32], mut m: u32) -> u32 {
+        while parent[m as usize] != m {
+            parent[m as usize] = parent[parent[m as usize] as usize];
+            m = parent[m as usize];
+        }
+        m
+    }
+    for i in 0..graph.n_rows() {
+        let (columns, _) = graph.row(i);
+        for pair in columns.windows(2) {
+            let (a, b) = (root(&mut parent, pair[0]), root(&mut parent, pair[1]));
+            parent[a.max(b) as usize] = a.min(b);
+        }
+    }
+    let mut number = vec![u32::MAX; graph.n_cols];
+    let mut of_anchor = vec![0; graph.n_cols];
+    let mut count = 0;
+    for m in 0..graph.n_cols {
+        let r = root(&mut parent, m as u32) as usize;
+        if number[r] == u32::MAX {
+            number[r] = count;
+            count += 1;
+        }
+        of_anchor[m] = number[r];
+    }
+    let mut mass = vec![0.0; count as usize];
+    for (i, w) in weights.iter().enumerate() {
+        if let Some(&m) = graph.row(i).0.first() {
+            mass[of_anchor[m as usize] as usize] += w;
+        }
+    }
+    Components { of_anchor, mass }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_found_with_their_mass() {
+        let mut graph = Graph::empty(6);
+        graph.push(&[4, 5], &[0.5, 0.5]);
+        graph.push(&[0, 2], &[0.5, 0.5]);
+        graph.push(&[2, 3], &[0.5, 0.5]);
+        let found = components(&graph, &[1.0, 2.0, 3.0]);
+        assert_eq!(found.of_anchor, [0, 1, 0, 0, 2, 2]);
+        assert_eq!(found.mass, [5.0, 0.0, 1.0]);
+    }
+}

@@ -1,0 +1,98 @@
+//! The graph B as sparse rows.
+
+/// A sparse N × M matrix of edge weights: row i holds the anchors that sample i is linked to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// Start of every row in the two other arrays, and the end of the last.
+    pub offsets: Vec<usize>,
+    /// Anchor of every edge.
+    pub columns: Vec<u32>,
+    /// Weight of every edge.
+    pub values: Vec<f64>,
+    /// Number of anchors, M.
+    pub n_cols: usize,
+}
+
+impl Graph {
+    /// A graph without rows.
+    pub fn empty(n_cols: usize) -> Self {
+        Self {
+            offsets: vec![0],
+            columns: Vec::new(),
+            values: Vec::new(),
+            n_cols,
+        }
+    }
+
+    /// Number of samples, N.
+    pub fn n_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Anchors and weights of one row.
+    pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
+        let range = self.offsets[i]..self.offsets[i + 1];
+        (&self.columns[range.clone()], &self.values[range])
+    }
+
+    /// Adds a row at the end.
+    pub fn push(&mut self, columns: &[u32], values: &[f64]) {
+        self.columns.extend_from_slice(columns);
+        self.values.extend_from_slice(values);
+        self.offsets.push(self.columns.len());
+    }
+
+    /// Joins parts one below the other.
+    pub(crate) fn stack(parts: Vec<Self>, n_cols: usize) -> Self {
+        let edges = parts.iter().map(|p| p.columns.len()).sum();
+        let rows = parts.iter().map(Self::n_rows).sum::<usize>();
+        let mut out = Self {
+            offsets: Vec::with_capacity(rows + 1),
+            columns: Vec::with_capacity(edges),
+            values: Vec::with_capacity(edges),
+            n_cols,
+        };
+        out.offsets.push(0);
+        for part in parts {
+            let base = out.columns.len();
+            out.offsets
+                .extend(part.offsets[1..].iter().map(|o| base + o));
+            out.columns.extend(part.columns);
+            out.values.extend(part.values);
+        }
+        out
+    }
+
+    /// Weighted degree of every anchor.
+    pub(crate) fn degrees(&self, weights: &[f64]) -> Vec<f64> {
+        let mut degrees = vec![0.0; self.n_cols];
+        for (i, w) in weights.iter().enumerate() {
+            let (columns, values) = self.row(i);
+            for (&m, v) in columns.iter().zip(values) {
+                degrees[m as usize] += w * v;
+            }
+        }
+        degrees
+    }
+
+    /// For every anchor the rows that hold it, ascending, with the edge's position.
+    pub(crate) fn by_column(&self) -> (Vec<usize>, Vec<(u32, usize)>) {
+        let mut offsets = vec![0usize; self.n_cols + 1];
+        self.columns
+            .iter()
+            .for_each(|&m| offsets[m as usize + 1] += 1);
+        for m in 0..self.n_cols {
+            offsets[m + 1] += offsets[m];
+        }
+        let mut place = offsets.clone();
+        let mut entries = vec![(0u32, 0usize); self.columns.len()];
+        for i in 0..self.n_rows() {
+            for p in self.offsets[i]..self.offsets[i + 1] {
+                let m = self.columns[p] as usize;
+                entries[place[m]] = (i as u32, p);
+                place[m] += 1;
+            }
+        }
+        (offsets, entries)
+    }
+}

@@ -1,0 +1,338 @@
+//! k-means: Lloyd's iteration from random rows or k-means++, for anchors and for starts.
+//!
+//! Rows for the start are chosen by content (see [`crate::random`]), so the result follows neither
+//! the order of the rows nor the number of threads. Anchors start from random rows: k-means++ likes
+//! outliers, and outlier anchors become fragments of the graph.
+
+use crate::error::Error;
+use crate::observer::Stage;
+use crate::parallel::Context;
+use crate::random::{self, Stream};
+use crate::table::{BLOCK, Points, Scratch, Table, squared_distance};
+
+/// How the centres start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seeding {
+    /// Distinct random rows.
+    Rows,
+    /// k-means++: rows far from the centres chosen so far are likelier.
+    PlusPlus,
+}
+
+/// How much work is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub seeding: Seeding,
+    /// Lloyd iterations at most.
+    pub iterations: usize,
+    pub restarts: usize,
+    /// Rows per centre that are iterated on; `None` takes all.
+    pub rows_per_center: Option<usize>,
+    /// Iterations on all rows after those on a sample.
+    pub full_passes: usize,
+}
+
+/// The result of k-means.
+#[derive(Clone, Debug)]
+pub(crate) struct Centers {
+    /// k × d, scaled space.
+    pub values: Vec<f64>,
+    /// Weighted sum of squared distances on the rows that were iterated on.
+    pub inertia: f64,
+}
+
+/// One assignment of all rows to their nearest centres.
+pub(crate) struct Assignment {
+    pub labels: Vec<u32>,
+    /// Squared distance to the nearest centre.
+    pub distances: Vec<f64>,
+    pub inertia: f64,
+}
+
+/// Weighted rows with their keys.
+#[derive(Clone)]
+pub(crate) struct Weighted<'t, 'a> {
+    pub table: &'t Table<'a>,
+    pub weights: &'t [f64],
+    pub keys: &'t [u64],
+}
+
+/// Finds `k` centres; there must be at least `k` rows.
+pub(crate) fn fit(
+    rows: &Weighted<'_, '_>,
+    k: usize,
+    effort: Effort,
+    stream: Stream,
+    context: &Context<'_>,
+    stage: Stage,
+) -> Result<Centers, Error> {
+    let n = rows.table.n();
+    let sample = effort
+        .rows_per_center
+        .map_or(n, |per| per.saturating_mul(k).max(2_000))
+        .min(n);
+    if sample >= n {
+        return best_of(rows, k, effort, stream, context, stage);
+    }
+    let chosen = random::choose(rows.keys, sample, stream.named("sample"));
+    let table = rows.table.subset(&chosen);
+    let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
+    let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
+    let part = Weighted {
+        table: &table,
+        weights: &weights,
+        keys: &keys,
+    };
+    let centers = best_of(&part, k, effort, stream, context, stage)?;
+    lloyd(rows, centers, effort.full_passes, context, stage)
+}
+
+fn best_of(
+    rows: &Weighted<'_, '_>,
+    k: usize,
+    effort: Effort,
+    stream: Stream,
+    context: &Context<'_>,
+    stage: Stage,
+) -> Result<Centers, Error> {
+    let mut best: Option<Centers> = None;
+    for restart in 0..effort.restarts.max(1) {
+        let stream = stream.nth(restart);
+        let chosen = match effort.seeding {
+            Seeding::Rows => random::choose(rows.keys, k, stream),
+            Seeding::PlusPlus => plus_plus(rows, k, stream, context)?,
+        };
+        let start = Centers {
+            values: gather(rows.table, &chosen),
+            inertia: f64::INFINITY,
+        };
+        let centers = lloyd(rows, start, effort.iterations, context, stage)?;
+        if best.as_ref().is_none_or(|b| centers.inertia < b.inertia) {
+            best = Some(centers);
+        }
+    }
+    Ok(best.expect("at least one restart"))
+}
+
+fn gather(table: &Table<'_>, chosen: &[u32]) -> Vec<f64> {
+    let d = table.d();
+    let mut values = vec![0.0; chosen.len() * d];
+    for (out, &i) in values.chunks_exact_mut(d).zip(chosen) {
+        table.row(i as usize, out);
+    }
+    values
+}
+
+/// k-means++ by exponential clocks: the row whose clock -ln(u)/(w D^2) rings first is drawn with
+/// probability proportional to w D^2, and the draw depends on contents alone.
+fn plus_plus(
+    rows: &Weighted<'_, '_>,
+    k: usize,
+    stream: Stream,
+    context: &Context<'_>,
+) -> Result<Vec<u32>, Error> {
+    let (n, d) = (rows.table.n(), rows.table.d());
+    let mut nearest = vec![f64::INFINITY; n];
+    let first = (0..n)
+        .min_by(|&a, &b| {
+            let clock = |i: usize| -stream.uniform(rows.keys[i]).ln() / rows.weights[i];
+            clock(a)
+                .total_cmp(&clock(b))
+                .then(rows.keys[a].cmp(&rows.keys[b]))
+        })
+        .expect("at least one row");
+    let mut chosen = vec![first as u32];
+    let mut center = vec![0.0; d];
+    while chosen.len() < k {
+        let stream = stream.nth(chosen.len());
+        rows.table
+            .row(*chosen.last().expect("one at least") as usize, &mut center);
+        let points = rows.table.points(center.clone());
+        let firsts = context.map_into(n, &mut nearest, 1, |range, nearest| {
+            let (mut row, mut distance, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+            let mut best = (f64::INFINITY, u64::MAX, 0u32);
+            for (i, near) in range.zip(nearest) {
+                let (dot, norm) = if rows.table.is_sparse() {
+                    let norm = rows.table.squared_norm(i, &mut scratch);
+                    (
+                        rows.table.products(i..i + 1, &points, &mut scratch)[0],
+                        norm,
+                    )
+                } else {
+                    (0.0, 0.0)
+                };
+                rows.table
+                    .distances(i, &points, &[0], (&[dot], norm), &mut row, &mut distance);
+                *near = near.min(distance[0]);
+                let mass = rows.weights[i] * *near;
+                let clock = -stream.uniform(rows.keys[i]).ln() / mass;
+                let this = (clock, rows.keys[i], i as u32);
+                if mass > 0.0 && (this.0, this.1) < (best.0, best.1) {
+                    best = this;
+                }
+            }
+            best
+        })?;
+        let best = firsts
+            .into_iter()
+            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+            .expect("at least one chunk");
+        if best.0.is_finite() {
+            chosen.push(best.2);
+        } else {
+            // Every row coincides with a centre at working precision: take any that is not one.
+            let taken: std::collections::HashSet<u32> = chosen.iter().copied().collect();
+            let free = (0..n as u32).find(|i| !taken.contains(i));
+            chosen.push(free.unwrap_or(0));
+        }
+    }
+    Ok(chosen)
+}
+
+/// Up to `iterations` of Lloyd, ending early when no label changes.
+fn lloyd(
+    rows: &Weighted<'_, '_>,
+    mut centers: Centers,
+    iterations: usize,
+    context: &Context<'_>,
+    stage: Stage,
+) -> Result<Centers, Error> {
+    let mut last: Vec<u32> = Vec::new();
+    for iteration in 0..iterations {
+        context.report(stage, iteration, iterations, None)?;
+        let points = rows.table.points(centers.values);
+        let assignment = assign(rows, &points, context)?;
+        centers = Centers {
+            inertia: assignment.inertia,
+            values: points.values,
+        };
+        if assignment.labels == last {
+            break;
+        }
+        centers.values = means(rows, &assignment, centers.values, context)?;
+        last = assignment.labels;
+    }
+    Ok(centers)
+}
+
+/// Nearest centre of every row; ties go to the lower index.
+pub(crate) fn assign(
+    rows: &Weighted<'_, '_>,
+    points: &Points,
+    context: &Context<'_>,
+) -> Result<Assignment, Error> {
+    let (n, m) = (rows.table.n(), points.n);
+    let mut pairs = vec![(0u32, 0.0f64); n];
+    let partials = context.map_into(n, &mut pairs, 1, |range, out| {
+        let (mut scratch, mut norms) = (Scratch::default(), Scratch::default());
+        let mut inertia = 0.0;
+        for start in range.clone().step_by(BLOCK) {
+            let block = start..(start + BLOCK).min(range.end);
+            let products = rows.table.products(block.clone(), points, &mut scratch);
+            for (r, i) in block.enumerate() {
+                let mut best = (f64::INFINITY, 0);
+                for (j, (f, norm)) in products[r * m..(r + 1) * m]
+                    .iter()
+                    .zip(&points.norms)
+                    .enumerate()
+                {
+                    let distance = norm - 2.0 * f;
+                    if distance < best.0 {
+                        best = (distance, j);
+                    }
+                }
+                let distance = (best.0 + rows.table.squared_norm(i, &mut norms)).max(0.0);
+                inertia += rows.weights[i] * distance;
+                out[i - range.start] = (best.1 as u32, distance);
+            }
+        }
+        inertia
+    })?;
+    Ok(Assignment {
+        labels: pairs.iter().map(|p| p.0).collect(),
+        distances: pairs.iter().map(|p| p.1).collect(),
+        inertia: partials.iter().sum(),
+    })
+}
+
+/// Weighted means of the clusters. An empty cluster takes the row that is farthest from its centre.
+fn means(
+    rows: &Weighted<'_, '_>,
+    assignment: &Assignment,
+    old: Vec<f64>,
+    context: &Context<'_>,
+) -> Result<Vec<f64>, Error> {
+    let (n, d) = (rows.table.n(), rows.table.d());
+    let k = old.len() / d;
+    let mut labels = std::borrow::Cow::Borrowed(&assignment.labels);
+    let mut counts = vec![0usize; k];
+    labels.iter().for_each(|&l| counts[l as usize] += 1);
+    if counts.contains(&0) {
+        let mut farthest: Vec<u32> = (0..n as u32).collect();
+        farthest.sort_by(|&a, &b| {
+            let (a, b) = (a as usize, b as usize);
+            let by_distance = assignment.distances[b].total_cmp(&assignment.distances[a]);
+            by_distance.then(rows.keys[a].cmp(&rows.keys[b]))
+        });
+        let mut candidates = farthest.into_iter();
+        for j in 0..k {
+            if counts[j] > 0 {
+                continue;
+            }
+            // A cluster of one must not be emptied to fill another.
+            let Some(i) = candidates
+                .by_ref()
+                .find(|&i| counts[labels[i as usize] as usize] > 1)
+            else {
+                break;
+            };
+            counts[labels[i as usize] as usize] -= 1;
+            counts[j] = 1;
+            labels.to_mut()[i as usize] = j as u32;
+        }
+    }
+    let mut sums = vec![0.0; k * d];
+    let mut weights = vec![0.0; k];
+    context.fold(
+        n,
+        |range| {
+            let (mut sums, mut weights) = (vec![0.0; k * d], vec![0.0; k]);
+            let mut scratch = Scratch::default();
+            for i in range {
+                let j = labels[i] as usize;
+                weights[j] += rows.weights[i];
+                let sum = &mut sums[j * d..(j + 1) * d];
+                rows.table.add_row(i, rows.weights[i], sum, &mut scratch);
+            }
+            (sums, weights)
+        },
+        |(part, part_weights)| {
+            sums.iter_mut().zip(part).for_each(|(s, p)| *s += p);
+            weights
+                .iter_mut()
+                .zip(part_weights)
+                .for_each(|(s, p)| *s += p);
+        },
+    )?;
+    for j in 0..k {
+        let center = &mut sums[j * d..(j + 1) * d];
+        if weights[j] > 0.0 {
+            rows.table.finish_sum(weights[j], center);
+            center.iter_mut().for_each(|v| *v /= weights[j]);
+        } else {
+            center.copy_from_slice(&old[j * d..(j + 1) * d]);
+        }
+    }
+    Ok(sums)
+}
+
+/// Minus the squared distance of a row to every point, to full precision.
+pub(crate) fn nearest_point(table: &Table<'_>, i: usize, points: &Points) -> Vec<f64> {
+    let mut row = vec![0.0; table.d()];
+    table.row(i, &mut row);
+    points
+        .values
+        .chunks_exact(table.d())
+        .map(|a| -squared_distance(&row, a))
+        .collect()
+}

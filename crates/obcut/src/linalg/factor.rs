@@ -1,0 +1,157 @@
+//! Factorisations of small dense matrices.
+
+use faer::linalg::solvers::Solve;
+use faer::{Mat, MatRef, Side};
+
+use crate::error::Error;
+
+/// The orthonormal polar factor U Vᵀ of `z` (m × k, row-major, m >= k): the maximiser of Tr(Hᵀ Z).
+pub(crate) fn polar(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
+    let svd = MatRef::from_row_major_slice(z, m, k)
+        .thin_svd()
+        .map_err(|e| Error::Numeric {
+            stage: "update of H",
+            detail: format!("{e:?}"),
+        })?;
+    let h = svd.U() * svd.V().transpose();
+    Ok(row_major(h.as_ref()))
+}
+
+/// Eigenvalues, ascending, and eigenvectors (columns of a row-major n × n) of a symmetric matrix.
+pub(crate) fn symmetric_eigen(a: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let eigen = MatRef::from_row_major_slice(a, n, n)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|e| Error::Numeric {
+            stage: "eigenvectors",
+            detail: format!("{e:?}"),
+        })?;
+    let values = (0..n).map(|i| eigen.S()[i]).collect();
+    Ok((values, row_major(eigen.U())))
+}
+
+/// An orthonormal basis (n × m, row-major) of the columns of `a` (n × m, n >= m).
+pub(crate) fn orthonormal(a: &[f64], n: usize, m: usize) -> Vec<f64> {
+    row_major(
+        MatRef::from_row_major_slice(a, n, m)
+            .qr()
+            .compute_thin_Q()
+            .as_ref(),
+    )
+}
+
+/// Solves S Z = R for symmetric positive semi-definite S (n × n) and R (n × d), least norm where S is
+/// singular: eigenvalues below `n * eps * largest` count as zero.
+pub(crate) fn solve_semidefinite(
+    s: &[f64],
+    r: &[f64],
+    n: usize,
+    d: usize,
+) -> Result<Vec<f64>, Error> {
+    let (values, vectors) = symmetric_eigen(s, n)?;
+    let floor = n as f64 * f64::EPSILON * values.last().copied().unwrap_or(0.0).max(0.0);
+    let u = MatRef::from_row_major_slice(&vectors, n, n);
+    let mut t: Mat<f64> = u.transpose() * MatRef::from_row_major_slice(r, n, d);
+    for i in 0..n {
+        let inverse = if values[i] > floor {
+            1.0 / values[i]
+        } else {
+            0.0
+        };
+        for j in 0..d {
+            t[(i, j)] *= inverse;
+        }
+    }
+    Ok(row_major((u * t).as_ref()))
+}
+
+/// Solves S Z = R for symmetric positive definite S; `None` when S is not.
+pub(crate) fn solve_definite(s: &[f64], r: &[f64], n: usize, d: usize) -> Option<Vec<f64>> {
+    let factor = MatRef::from_row_major_slice(s, n, n)
+        .llt(Side::Lower)
+        .ok()?;
+    Some(row_major(
+        factor.solve(MatRef::from_row_major_slice(r, n, d)).as_ref(),
+    ))
+}
+
+/// The lower Cholesky factor L of a symmetric positive definite matrix; `None` when it is not.
+pub(crate) fn cholesky(s: &[f64], n: usize) -> Option<Vec<f64>> {
+    let factor = MatRef::from_row_major_slice(s, n, n)
+        .llt(Side::Lower)
+        .ok()?;
+    let mut lower = row_major(factor.L());
+    for i in 0..n {
+        lower[i * n + i + 1..(i + 1) * n].fill(0.0);
+    }
+    Some(lower)
+}
+
+/// Solves W L = P for lower triangular L (n × n) and P (m × n).
+pub(crate) fn solve_lower_right(p: &[f64], lower: &[f64], m: usize, n: usize) -> Vec<f64> {
+    let mut w: Mat<f64> = MatRef::from_row_major_slice(p, m, n).transpose().to_owned();
+    faer::linalg::triangular_solve::solve_upper_triangular_in_place(
+        MatRef::from_row_major_slice(lower, n, n).transpose(),
+        w.as_mut(),
+        faer::Par::Seq,
+    );
+    row_major(w.transpose())
+}
+
+fn row_major(a: MatRef<'_, f64>) -> Vec<f64> {
+    let mut out = Vec::with_capacity(a.nrows() * a.ncols());
+    for i in 0..a.nrows() {
+        for j in 0..a.ncols() {
+            out.push(a[(i, j)]);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::gemm::{gram, times, transposed_times};
+    use crate::random::Stream;
+
+    #[test]
+    fn the_polar_factor_is_orthonormal_and_beats_any_other() {
+        let (m, k) = (9, 4);
+        let z = Stream::new(1).values(m * k);
+        let h = polar(&z, m, k).unwrap();
+        let mut hh = vec![0.0; k * k];
+        transposed_times(&h, &h, &mut hh, (k, k, m));
+        for i in 0..k {
+            for j in 0..k {
+                assert!((hh[i * k + j] - f64::from(u8::from(i == j))).abs() < 1e-13);
+            }
+        }
+        let trace = |h: &[f64]| h.iter().zip(&z).map(|(a, b)| a * b).sum::<f64>();
+        for other in 2..50 {
+            let q = orthonormal(&Stream::new(other).values(m * k), m, k);
+            assert!(trace(&q) <= trace(&h) + 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_rank_deficient_polar_factor_is_still_orthonormal() {
+        let h = polar(&[1.0, 1.0, 1.0, 1.0, 0.0, 0.0], 3, 2).unwrap();
+        let mut hh = vec![0.0; 4];
+        transposed_times(&h, &h, &mut hh, (2, 2, 3));
+        assert!((hh[0] - 1.0).abs() < 1e-13 && hh[1].abs() < 1e-13 && (hh[3] - 1.0).abs() < 1e-13);
+    }
+
+    #[test]
+    fn singular_systems_get_the_least_squares_solution() {
+        let (n, d) = (6, 3);
+        let x = Stream::new(4).values(n * 2); // rank 2
+        let s = gram(&x, n, 2);
+        let truth = Stream::new(5).values(n * d);
+        let mut r = vec![0.0; n * d];
+        times(&s, &truth, &mut r, (n, d, n));
+        let z = solve_semidefinite(&s, &r, n, d).unwrap();
+        let mut back = vec![0.0; n * d];
+        times(&s, &z, &mut back, (n, d, n));
+        assert!(back.iter().zip(&r).all(|(a, b)| (a - b).abs() < 1e-10));
+        assert!(solve_definite(&s, &r, n, d).is_none() || z.iter().all(|v| v.is_finite()));
+    }
+}

@@ -1,0 +1,480 @@
+//! Scaling of the features: fitted on the training rows, reused by predict.
+//!
+//! Every scaling also moves the mean of the rows to the origin. That changes nothing (rows of B sum
+//! to one, so the whole method is blind to translation) and keeps the digits that `|x - a|^2` would
+//! lose far from the origin. For sparse rows the move stays implicit: zeros are never stored.
+//!
+//! Differs from the authors' program: a constant feature becomes 0 here and 1 there, which is the
+//! same to the method for the reason above.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DataError, Error};
+use crate::linalg::gemm::Real;
+use crate::matrix::{CsrRef, DenseRef, Samples};
+use crate::parallel::Context;
+use crate::solver::params::Scale;
+
+/// Share of zeros above which non-negative data count as sparse counts.
+const SPARSE_COUNTS: f64 = 0.95;
+/// Larger magnitudes overflow when they are squared and summed.
+const LIMIT: f64 = 1e150;
+/// The same for single precision that is not rescaled.
+const LIMIT_F32: f64 = 1e15;
+
+/// What is done to a row: `(x - shift) * factor` by feature, or `x / |x| - shift` for unit rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Scaling {
+    /// Which scaling, never `Auto`.
+    pub kind: Scale,
+    pub shift: Vec<f64>,
+    pub factor: Vec<f64>,
+}
+
+impl Scaling {
+    /// No scaling, no shift: rows as they are.
+    pub fn identity(d: usize) -> Self {
+        Self {
+            kind: Scale::None,
+            shift: vec![0.0; d],
+            factor: vec![1.0; d],
+        }
+    }
+
+    /// Fits the scaling on the rows of positive weight, after checking that every value is finite.
+    pub fn fit(
+        samples: &Samples<'_>,
+        weights: Option<&[f64]>,
+        kind: Scale,
+        context: &Context<'_>,
+    ) -> Result<Self, Error> {
+        match samples {
+            Samples::Dense32(x) => fit(x, weights, kind, context, true),
+            Samples::Dense64(x) => fit(x, weights, kind, context, false),
+            Samples::Sparse32(x) => fit(x, weights, kind, context, false),
+            Samples::Sparse64(x) => fit(x, weights, kind, context, false),
+        }
+    }
+
+    /// Moves points given in the units of the data into the scaled space, in place.
+    pub fn apply(&self, points: &mut [f64]) {
+        let d = self.shift.len();
+        for point in points.chunks_exact_mut(d) {
+            if self.kind == Scale::UnitRows {
+                let norm = point.iter().map(|v| v * v).sum::<f64>().sqrt();
+                let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
+                point
+                    .iter_mut()
+                    .zip(&self.shift)
+                    .for_each(|(v, s)| *v = *v * inverse - s);
+            } else {
+                for f in 0..d {
+                    point[f] = (point[f] - self.shift[f]) * self.factor[f];
+                }
+            }
+        }
+    }
+
+    /// Moves points of the scaled space back to the units of the data. Unit rows stay on the unit
+    /// scale, constant features take their constant.
+    pub fn undo(&self, points: &mut [f64]) {
+        let d = self.shift.len();
+        for point in points.chunks_exact_mut(d) {
+            for f in 0..d {
+                point[f] = if self.kind == Scale::UnitRows {
+                    point[f] + self.shift[f]
+                } else if self.factor[f] > 0.0 {
+                    point[f] / self.factor[f] + self.shift[f]
+                } else {
+                    self.shift[f]
+                };
+            }
+        }
+    }
+}
+
+/// An error that names the first value that is not finite, if there is one.
+pub(crate) fn check_finite(samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
+    match samples {
+        Samples::Dense32(x) => finite(x, context),
+        Samples::Dense64(x) => finite(x, context),
+        Samples::Sparse32(x) => finite(x, context),
+        Samples::Sparse64(x) => finite(x, context),
+    }
+}
+
+fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
+    let (mut count, mut first) = (0, None);
+    context.fold(
+        x.shape().0,
+        |rows| {
+            let (mut count, mut first) = (0, None);
+            for i in rows {
+                x.entries(i, |f, v| {
+                    if !v.is_finite() {
+                        count += 1;
+                        first = first.or(Some((i, f, v)));
+                    }
+                });
+            }
+            (count, first)
+        },
+        |(part, part_first)| {
+            count += part;
+            first = first.or(part_first);
+        },
+    )?;
+    match first {
+        Some((row, col, value)) => Err(DataError::NotFinite {
+            row,
+            col,
+            value,
+            count,
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// The entries of a row, zeros possibly left out.
+trait Entries: Sync {
+    fn shape(&self) -> (usize, usize);
+    fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
+}
+
+impl<T: Real> Entries for DenseRef<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.n_rows(), self.n_cols())
+    }
+    fn entries(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
+        self.row(row)
+            .iter()
+            .enumerate()
+            .for_each(|(f, v)| visit(f, v.to_f64()));
+    }
+}
+
+impl<T: Real> Entries for CsrRef<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.n_rows(), self.n_cols())
+    }
+    fn entries(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
+        self.each(row, |f, v| visit(f, v.to_f64()));
+    }
+}
+
+/// Per feature: range, weighted sum, number of entries seen.
+struct Columns {
+    min: Vec<f64>,
+    max: Vec<f64>,
+    sum: Vec<f64>,
+    seen: Vec<u64>,
+    zeros: u64,
+    rows: u64,
+    weight: f64,
+    bad: u64,
+    first_bad: Option<(usize, usize, f64)>,
+    large: Option<(usize, usize, f64)>,
+}
+
+impl Columns {
+    fn new(d: usize) -> Self {
+        Self {
+            min: vec![f64::INFINITY; d],
+            max: vec![f64::NEG_INFINITY; d],
+            sum: vec![0.0; d],
+            seen: vec![0; d],
+            zeros: 0,
+            rows: 0,
+            weight: 0.0,
+            bad: 0,
+            first_bad: None,
+            large: None,
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for f in 0..self.min.len() {
+            self.min[f] = self.min[f].min(other.min[f]);
+            self.max[f] = self.max[f].max(other.max[f]);
+            self.sum[f] += other.sum[f];
+            self.seen[f] += other.seen[f];
+        }
+        self.zeros += other.zeros;
+        self.rows += other.rows;
+        self.weight += other.weight;
+        self.bad += other.bad;
+        self.first_bad = self.first_bad.or(other.first_bad);
+        self.large = self.large.or(other.large);
+    }
+}
+
+fn fit<E: Entries>(
+    x: &E,
+    weights: Option<&[f64]>,
+    kind: Scale,
+    context: &Context<'_>,
+    single: bool,
+) -> Result<Scaling, Error> {
+    let (n, d) = x.shape();
+    let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
+    let limit = if single && kind == Scale::None {
+        LIMIT_F32
+    } else {
+        LIMIT
+    };
+    let mut columns = Columns::new(d);
+    context.fold(
+        n,
+        |rows| {
+            let mut part = Columns::new(d);
+            for i in rows {
+                let w = weight(i);
+                part.rows += u64::from(w > 0.0);
+                part.weight += w;
+                x.entries(i, |f, v| {
+                    if !v.is_finite() {
+                        part.bad += 1;
+                        part.first_bad = part.first_bad.or(Some((i, f, v)));
+                    } else if v.abs() > limit {
+                        part.large = part.large.or(Some((i, f, v)));
+                    } else if w > 0.0 {
+                        part.min[f] = part.min[f].min(v);
+                        part.max[f] = part.max[f].max(v);
+                        part.sum[f] += w * v;
+                        part.seen[f] += 1;
+                        part.zeros += u64::from(v == 0.0);
+                    }
+                });
+            }
+            part
+        },
+        |part| columns.merge(part),
+    )?;
+    if let Some((row, col, value)) = columns.first_bad {
+        return Err(DataError::NotFinite {
+            row,
+            col,
+            value,
+            count: columns.bad as usize,
+        }
+        .into());
+    }
+    if let Some((row, col, value)) = columns.large {
+        return Err(DataError::TooLarge {
+            row,
+            col,
+            value,
+            limit,
+        }
+        .into());
+    }
+    if columns.rows == 0 {
+        return Err(DataError::NoWeight.into());
+    }
+    for f in 0..d {
+        if columns.seen[f] < columns.rows {
+            // Entries that are not stored are zeros.
+            columns.min[f] = columns.min[f].min(0.0);
+            columns.max[f] = columns.max[f].max(0.0);
+            columns.zeros += columns.rows - columns.seen[f];
+        }
+    }
+    let mean: Vec<f64> = (0..d)
+        .map(|f| {
+            rounded(
+                columns.sum[f] / columns.weight,
+                columns.max[f] - columns.min[f],
+            )
+        })
+        .collect();
+    let counts = columns.min.iter().all(|&v| v >= 0.0)
+        && columns.zeros as f64 > SPARSE_COUNTS * columns.rows as f64 * d as f64;
+    let kind = match kind {
+        Scale::Auto if counts => Scale::UnitRows,
+        Scale::Auto => Scale::MinMax,
+        named => named,
+    };
+    let inverse = |range: f64| {
+        if range > 0.0 && (1.0 / range).is_finite() {
+            1.0 / range
+        } else {
+            0.0
+        }
+    };
+    let (shift, factor) = match kind {
+        Scale::MinMax | Scale::Auto => {
+            let factor = (0..d)
+                .map(|f| inverse(columns.max[f] - columns.min[f]))
+                .collect();
+            (mean, factor)
+        }
+        Scale::None => (mean, vec![1.0; d]),
+        Scale::Standard => {
+            let squares = second_pass(d, n, context, |i, part: &mut Vec<f64>| {
+                let w = weight(i);
+                // Entries that are not stored are corrected for below.
+                x.entries(i, |f, v| {
+                    part[f] += w * ((v - mean[f]).powi(2) - mean[f].powi(2))
+                });
+            })?;
+            let factor = (0..d)
+                .map(|f| {
+                    let constant = columns.max[f] <= columns.min[f];
+                    let variance = squares[f] / columns.weight + mean[f].powi(2);
+                    let deviation = variance.max(0.0).sqrt();
+                    if constant {
+                        0.0
+                    } else {
+                        inverse(rounded(deviation, deviation))
+                    }
+                })
+                .collect();
+            (mean, factor)
+        }
+        Scale::UnitRows => {
+            let sum = second_pass(d, n, context, |i, part: &mut Vec<f64>| {
+                let mut norm = 0.0;
+                x.entries(i, |_, v| norm += v * v);
+                if norm > 0.0 {
+                    let w = weight(i) / norm.sqrt();
+                    x.entries(i, |f, v| part[f] += w * v);
+                }
+            })?;
+            (
+                sum.iter()
+                    .map(|s| rounded(s / columns.weight, 1.0))
+                    .collect(),
+                vec![1.0; d],
+            )
+        }
+    };
+    Ok(Scaling {
+        kind,
+        shift,
+        factor,
+    })
+}
+
+/// Rounds to about a millionth of `range`. A sum's last bits depend on the order of the rows; without
+/// them the scaled rows, and all that is chosen by their content, do not. Any shift will do.
+fn rounded(value: f64, range: f64) -> f64 {
+    let step = (range.log2().floor() - 20.0).exp2();
+    if step.is_normal() {
+        (value / step).round() * step
+    } else {
+        value
+    }
+}
+
+fn second_pass(
+    d: usize,
+    n: usize,
+    context: &Context<'_>,
+    add: impl Fn(usize, &mut Vec<f64>) + Sync,
+) -> Result<Vec<f64>, Error> {
+    let mut total = vec![0.0; d];
+    context.fold(
+        n,
+        |rows| {
+            let mut part = vec![0.0; d];
+            rows.for_each(|i| add(i, &mut part));
+            part
+        },
+        |part| total.iter_mut().zip(part).for_each(|(t, p)| *t += p),
+    )?;
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Ints;
+    use crate::observer::Silent;
+    use crate::table::Table;
+
+    fn scaled(
+        samples: Samples<'_>,
+        weights: Option<&[f64]>,
+        kind: Scale,
+    ) -> (Scale, Vec<Vec<f64>>) {
+        let context = Context::new(2, &Silent).unwrap();
+        let scaling = Scaling::fit(&samples, weights, kind, &context).unwrap();
+        let table = Table::new(samples, &scaling);
+        let rows = (0..table.n())
+            .map(|i| {
+                let mut row = vec![0.0; table.d()];
+                table.row(i, &mut row);
+                row
+            })
+            .collect();
+        (scaling.kind, rows)
+    }
+
+    #[test]
+    fn min_max_spans_one_and_ignores_absent_rows_and_constants() {
+        let x = [0.0, 7.0, 10.0, 7.0, 5.0, 7.0, 1e9, 9.0];
+        let x = DenseRef::new(&x, 4, 2).unwrap();
+        let (_, rows) = scaled(x.into(), Some(&[1.0, 1.0, 1.0, 0.0]), Scale::MinMax);
+        assert!((rows[1][0] - rows[0][0] - 1.0).abs() < 1e-15);
+        assert!((rows[2][0] - rows[0][0] - 0.5).abs() < 1e-15);
+        assert!(rows.iter().all(|r| r[1] == 0.0));
+    }
+
+    #[test]
+    fn sparse_rows_scale_as_the_same_rows_stored_dense() {
+        // Column 2 is stored in every row, column 1 has negative entries.
+        let dense = [0.0, -2.0, 3.0, 1.0, 0.0, 5.0, 0.0, 4.0, 4.0, 2.0, 0.0, 7.0];
+        let (offsets, columns) = ([0i32, 2, 4, 6, 8], [1i32, 2, 0, 2, 1, 2, 0, 2]);
+        let values = [-2.0, 3.0, 1.0, 5.0, 4.0, 4.0, 2.0, 7.0];
+        let sparse = CsrRef::new(Ints::I32(&offsets), Ints::I32(&columns), &values, 3).unwrap();
+        for kind in [Scale::MinMax, Scale::Standard, Scale::UnitRows, Scale::None] {
+            let (_, a) = scaled(DenseRef::new(&dense, 4, 3).unwrap().into(), None, kind);
+            let (_, b) = scaled(sparse.into(), None, kind);
+            for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {
+                assert!((a - b).abs() < 1e-12, "{kind}: {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn counts_with_many_zeros_are_scaled_to_unit_rows() {
+        let mut x = vec![0.0; 40 * 10];
+        for i in 0..10 {
+            x[i * 40 + i] = 3.0;
+        }
+        let (kind, _) = scaled(DenseRef::new(&x, 10, 40).unwrap().into(), None, Scale::Auto);
+        assert_eq!(kind, Scale::UnitRows);
+        x[7] = -1.0;
+        let (kind, _) = scaled(DenseRef::new(&x, 10, 40).unwrap().into(), None, Scale::Auto);
+        assert_eq!(kind, Scale::MinMax);
+    }
+
+    #[test]
+    fn bad_values_are_named_and_counted() {
+        let context = Context::new(1, &Silent).unwrap();
+        let x = [0.0, 1.0, f64::NAN, 2.0, f64::INFINITY, 3.0];
+        let samples = DenseRef::new(&x, 3, 2).unwrap().into();
+        match Scaling::fit(&samples, None, Scale::Auto, &context) {
+            Err(Error::Data(DataError::NotFinite {
+                row: 1,
+                col: 0,
+                count: 2,
+                ..
+            })) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn points_go_there_and_back() {
+        let context = Context::new(1, &Silent).unwrap();
+        let x = [1.0, 2.0, 3.0, 4.0, 9.0, 2.5];
+        let samples = DenseRef::new(&x, 3, 2).unwrap().into();
+        let scaling = Scaling::fit(&samples, None, Scale::MinMax, &context).unwrap();
+        let mut points = x.to_vec();
+        scaling.apply(&mut points);
+        scaling.undo(&mut points);
+        assert!(points.iter().zip(&x).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+}

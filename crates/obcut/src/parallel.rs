@@ -1,0 +1,204 @@
+//! Threads that do not change results: fixed chunks, merged in chunk order.
+//!
+//! Chunk boundaries depend on the number of rows alone, every chunk is worked on by one thread, and
+//! partial results are merged by ascending chunk number. So the bits of a sum are the same for one
+//! thread or eighty.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::observer::{Observer, Progress, Stage};
+
+/// At most this many chunks, so that partial sums stay few when rows are many.
+const MAX_CHUNKS: usize = 256;
+/// Smaller chunks would cost more in merging than they win in balance.
+const MIN_CHUNK: usize = 512;
+
+/// Rows in a chunk (the last one may be shorter): a function of `n` and nothing else.
+pub(crate) fn chunk_len(n: usize) -> usize {
+    n.div_ceil(MAX_CHUNKS).next_multiple_of(64).max(MIN_CHUNK)
+}
+
+/// A private thread pool and the observer of one fit.
+pub(crate) struct Context<'a> {
+    pool: rayon::ThreadPool,
+    observer: &'a dyn Observer,
+    restart: (usize, usize),
+}
+
+impl<'a> Context<'a> {
+    /// A pool of `threads`; 0 takes what the machine (and its quota) allows.
+    pub fn new(threads: usize, observer: &'a dyn Observer) -> Result<Self, Error> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("obcut-{i}"))
+            .build()
+            .map_err(|e| Error::Numeric {
+                stage: "threads",
+                detail: e.to_string(),
+            })?;
+        Ok(Self {
+            pool,
+            observer,
+            restart: (0, 1),
+        })
+    }
+
+    /// Says which restart the next reports belong to.
+    pub fn set_restart(&mut self, number: usize, of: usize) {
+        self.restart = (number, of);
+    }
+
+    /// Reports progress and returns an error when the observer wants to stop.
+    pub fn report(
+        &self,
+        stage: Stage,
+        iteration: usize,
+        max_iterations: usize,
+        objective: Option<f64>,
+    ) -> Result<(), Error> {
+        let restart = self.restart;
+        self.observer.progress(&Progress {
+            stage,
+            iteration,
+            max_iterations,
+            objective,
+            restart,
+        });
+        self.check()
+    }
+
+    /// An error when the observer wants to stop.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.observer.cancelled() {
+            Err(Error::Cancelled)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Maps every chunk of `0..n`; results come in chunk order.
+    pub fn map<R: Send>(
+        &self,
+        n: usize,
+        map: impl Fn(Range<usize>) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        let len = chunk_len(n);
+        self.pool.install(|| {
+            (0..n.div_ceil(len))
+                .into_par_iter()
+                .with_max_len(1)
+                .map(|c| self.check().map(|()| map(c * len..((c + 1) * len).min(n))))
+                .collect()
+        })
+    }
+
+    /// Maps every chunk together with its part of `out`, which holds `stride` items per row.
+    pub fn map_into<T: Send, R: Send>(
+        &self,
+        n: usize,
+        out: &mut [T],
+        stride: usize,
+        map: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        assert_eq!(out.len(), n * stride, "one part of the output per row");
+        let len = chunk_len(n);
+        if stride == 0 {
+            return Ok(Vec::new());
+        }
+        self.pool.install(|| {
+            out.par_chunks_mut(len * stride)
+                .with_max_len(1)
+                .enumerate()
+                .map(|(c, part)| {
+                    self.check()
+                        .map(|()| map(c * len..((c + 1) * len).min(n), part))
+                })
+                .collect()
+        })
+    }
+
+    /// Maps chunks and merges the results by ascending chunk number, a few chunks at a time so that
+    /// only a few partial results exist at once.
+    pub fn fold<R: Send>(
+        &self,
+        n: usize,
+        map: impl Fn(Range<usize>) -> R + Sync,
+        mut merge: impl FnMut(R),
+    ) -> Result<(), Error> {
+        let len = chunk_len(n);
+        let n_chunks = n.div_ceil(len);
+        let wave = 2 * self.pool.current_num_threads();
+        for start in (0..n_chunks).step_by(wave) {
+            let partials: Vec<R> = self.pool.install(|| {
+                (start..(start + wave).min(n_chunks))
+                    .into_par_iter()
+                    .with_max_len(1)
+                    .map(|c| self.check().map(|()| map(c * len..((c + 1) * len).min(n))))
+                    .collect::<Result<_, Error>>()
+            })?;
+            partials.into_iter().for_each(&mut merge);
+        }
+        Ok(())
+    }
+
+    /// Runs `map` for every index; results come in order. For work that is not by row.
+    pub fn each<R: Send>(
+        &self,
+        n: usize,
+        map: impl Fn(usize) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        self.pool.install(|| {
+            (0..n)
+                .into_par_iter()
+                .map(|i| self.check().map(|()| map(i)))
+                .collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::Silent;
+
+    #[test]
+    fn chunks_cover_every_row_once_for_any_number_of_threads() {
+        for n in [0, 1, 511, 512, 513, 20_000, 200_000] {
+            for threads in [1, 3] {
+                let context = Context::new(threads, &Silent).unwrap();
+                let ranges = context.map(n, |r| r).unwrap();
+                assert_eq!(ranges.iter().map(|r| r.len()).sum::<usize>(), n);
+                assert!(ranges.windows(2).all(|w| w[0].end == w[1].start));
+                assert!(ranges.len() <= MAX_CHUNKS);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fold_merges_in_chunk_order() {
+        let context = Context::new(4, &Silent).unwrap();
+        let mut seen = Vec::new();
+        context
+            .fold(30_000, |r| r.start, |start| seen.push(start))
+            .unwrap();
+        assert!(seen.is_sorted() && seen.len() == 30_000usize.div_ceil(chunk_len(30_000)));
+    }
+
+    #[test]
+    fn a_cancelled_observer_ends_the_work() {
+        struct No;
+        impl Observer for No {
+            fn cancelled(&self) -> bool {
+                true
+            }
+        }
+        let context = Context::new(2, &No).unwrap();
+        assert!(matches!(
+            context.map(10, |r| r.start),
+            Err(Error::Cancelled)
+        ));
+    }
+}

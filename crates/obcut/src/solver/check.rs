@@ -1,0 +1,212 @@
+//! Settings judged against the data, once, before any work.
+
+use crate::error::{DataError, Error, ParamError};
+use crate::matrix::Samples;
+use crate::solver::params::{Formulation, Init, Learn, Params};
+
+/// Checks everything that does not need the distinct rows.
+pub(crate) fn check(
+    params: &Params,
+    samples: &Samples<'_>,
+    weights: Option<&[f64]>,
+) -> Result<(), Error> {
+    let (n, d) = (samples.n_rows(), samples.n_cols());
+    // A new setting does not compile until it is judged here.
+    let Params {
+        n_clusters,
+        graph: _,
+        n_anchors,
+        n_anchor_sets,
+        anchors,
+        n_neighbors,
+        scale: _,
+        init,
+        anchor_weights: _,
+        lambda,
+        lambda_scale: _,
+        learn,
+        formulation,
+        anchor_update: _,
+        pull,
+        row_solver: _,
+        ridge,
+        max_iter,
+        tol,
+        stop_on_labels: _,
+        max_sweeps,
+        sweep_order: _,
+        n_init,
+        rows_per_anchor,
+        reduce: _,
+        seed: _,
+        threads: _,
+    } = params;
+    let (k, n_clusters) = (*n_clusters, *n_clusters);
+    if k == 0 {
+        return Err(ParamError::NoClusters.into());
+    }
+    if n == 0 || d == 0 {
+        return Err(DataError::Empty {
+            n_rows: n,
+            n_cols: d,
+        }
+        .into());
+    }
+    if n >= u32::MAX as usize - 1 {
+        return Err(DataError::TooManyRows { n_rows: n }.into());
+    }
+    if k > n {
+        return Err(ParamError::TooManyClusters {
+            n_clusters,
+            n_samples: n,
+        }
+        .into());
+    }
+    if let Some(given) = anchors {
+        if given.is_empty() || given.len() % d != 0 {
+            let expected = (given.len() / d).max(1) * d;
+            return Err(ParamError::Length {
+                name: "anchors",
+                found: given.len(),
+                expected,
+            }
+            .into());
+        }
+        if let Some(at) = given.iter().position(|v| !v.is_finite()) {
+            let (row, col) = (at / d, at % d);
+            return Err(range(
+                "anchors",
+                format!("{} at row {row}, column {col}", given[at]),
+                "given anchors must be finite",
+            ));
+        }
+        if n_anchors.is_some_and(|m| m * n_anchor_sets.unwrap_or(1) != given.len() / d) {
+            return Err(ParamError::Conflict(format!(
+                "{} anchors are given, which is not what the number of anchors and sets says; leave those automatic",
+                given.len() / d
+            ))
+            .into());
+        }
+        if given.len() / d < k {
+            return Err(ParamError::TooFewAnchors {
+                n_anchors: given.len() / d,
+                n_clusters,
+            }
+            .into());
+        }
+    }
+    if let Some(m) = *n_anchors
+        && m < k
+    {
+        return Err(ParamError::TooFewAnchors {
+            n_anchors: m,
+            n_clusters,
+        }
+        .into());
+    }
+    positive("anchor sets", n_anchor_sets.unwrap_or(1))?;
+    positive("neighbors", *n_neighbors)?;
+    positive("n-init", *n_init)?;
+    positive("max-sweeps", *max_sweeps)?;
+    positive("rows-per-anchor", rows_per_anchor.unwrap_or(1))?;
+    not_negative("lambda", *lambda)?;
+    not_negative("pull", *pull)?;
+    not_negative("ridge", *ridge)?;
+    not_negative("tol", *tol)?;
+    if *lambda == 0.0 && *learn != Learn::Nothing && *formulation == Formulation::Unified {
+        return Err(range(
+            "lambda",
+            "0".into(),
+            "it must be positive for the unified objective",
+        ));
+    }
+    if *max_iter == 0 {
+        return Err(range("max-iter", "0".into(), "it must be 1 or more"));
+    }
+    if let Init::Given(labels) = init {
+        start_labels(labels, n, k)?;
+    }
+    if let Some(weights) = weights {
+        if weights.len() != n {
+            let (found, expected) = (weights.len(), n);
+            return Err(ParamError::Length {
+                name: "sample weights",
+                found,
+                expected,
+            }
+            .into());
+        }
+        if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+            return Err(DataError::Weight {
+                row,
+                weight: weights[row],
+            }
+            .into());
+        }
+        if weights.iter().all(|w| *w == 0.0) {
+            return Err(DataError::NoWeight.into());
+        }
+    }
+    Ok(())
+}
+
+fn start_labels(labels: &[u32], n: usize, k: usize) -> Result<(), Error> {
+    if labels.len() != n {
+        let (found, expected) = (labels.len(), n);
+        return Err(ParamError::Length {
+            name: "start labels",
+            found,
+            expected,
+        }
+        .into());
+    }
+    let mut seen = vec![false; k];
+    for (row, &label) in labels.iter().enumerate() {
+        match seen.get_mut(label as usize) {
+            Some(seen) => *seen = true,
+            None => {
+                let problem = format!("row {row} has {label}");
+                return Err(ParamError::StartLabels {
+                    last: k - 1,
+                    problem,
+                }
+                .into());
+            }
+        }
+    }
+    match seen.iter().position(|s| !s) {
+        Some(j) => {
+            let problem = format!("no row has {j}");
+            Err(ParamError::StartLabels {
+                last: k - 1,
+                problem,
+            }
+            .into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn positive(name: &'static str, value: usize) -> Result<(), Error> {
+    if value == 0 {
+        Err(range(name, "0".into(), "it must be 1 or more"))
+    } else {
+        Ok(())
+    }
+}
+
+fn not_negative(name: &'static str, value: f64) -> Result<(), Error> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(())
+    } else {
+        Err(range(
+            name,
+            value.to_string(),
+            "it must be finite and not negative",
+        ))
+    }
+}
+
+fn range(name: &'static str, value: String, hint: &'static str) -> Error {
+    ParamError::Range { name, value, hint }.into()
+}

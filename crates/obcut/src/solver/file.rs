@@ -1,0 +1,194 @@
+//! A model as bytes: safetensors for the arrays, one JSON document in its metadata for the rest.
+//!
+//! The metadata has a single key, so that the same model always gives the same bytes.
+
+use std::collections::HashMap;
+
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ModelError};
+use crate::normalize::Scaling;
+use crate::solver::model::Model;
+use crate::solver::params::{Params, Scale};
+use crate::solver::rule::Rule;
+
+/// Newest format this program writes and reads.
+const FORMAT: u32 = 1;
+/// Key of the JSON document in the metadata.
+const KEY: &str = "obcut";
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    version: String,
+    params: Params,
+    scale: Scale,
+    n_sets: usize,
+    ridge: f64,
+    objective: Option<f64>,
+    feature_names: Vec<String>,
+}
+
+/// The part of the header that every version has.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+impl Model {
+    /// The model as the bytes of a safetensors file.
+    ///
+    /// # Errors
+    /// When the arrays cannot be laid out (never for a fitted model).
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let (k, d, m) = (self.n_clusters(), self.n_features(), self.n_anchors());
+        let header = Header {
+            format: FORMAT,
+            version: self.version.clone(),
+            params: self.params.clone(),
+            scale: self.scaling.kind,
+            n_sets: self.n_sets,
+            ridge: self.ridge,
+            objective: self.objective,
+            feature_names: self.feature_names.clone(),
+        };
+        let mut arrays: Vec<(&str, Vec<usize>, &[f64])> = vec![
+            ("anchor_weights", vec![m], &self.rule.anchor_weights),
+            ("anchors", vec![m, d], &self.anchors),
+            ("boost", vec![k], &self.rule.boost),
+            ("cluster_sizes", vec![k], &self.sizes),
+            ("embedding", vec![m, k], &self.rule.embedding),
+            ("rule_sizes", vec![k], &self.rule.sizes),
+            ("rule_sums", vec![k], &self.rule.sums),
+            ("factor", vec![d], &self.scaling.factor),
+            ("shift", vec![d], &self.scaling.shift),
+        ];
+        if let Some(prototypes) = &self.prototypes {
+            arrays.push(("prototypes", vec![k, d], prototypes));
+        }
+        let failed = |e: &dyn std::fmt::Display| Error::Numeric {
+            stage: "writing the model",
+            detail: e.to_string(),
+        };
+        let bytes: Vec<(&str, Vec<usize>, Vec<u8>)> = arrays
+            .into_iter()
+            .map(|(name, shape, values)| {
+                (
+                    name,
+                    shape,
+                    values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+                )
+            })
+            .collect();
+        let views = bytes
+            .iter()
+            .map(|(name, shape, data)| {
+                Ok((*name, TensorView::new(Dtype::F64, shape.clone(), data)?))
+            })
+            .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
+            .map_err(|e| failed(&e))?;
+        let header = serde_json::to_string(&header).map_err(|e| failed(&e))?;
+        let metadata = HashMap::from([(KEY.to_string(), header)]);
+        safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))
+    }
+
+    /// Reads a model from the bytes of its file.
+    ///
+    /// # Errors
+    /// A clear one for bytes that are damaged, cut short, foreign or newer than this program.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let damaged = |e: &dyn std::fmt::Display| ModelError::Damaged(e.to_string());
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(&e))?;
+        let text = (metadata.metadata().as_ref())
+            .and_then(|map| map.get(KEY))
+            .ok_or_else(|| ModelError::Foreign(format!("its metadata has no '{KEY}'")))?;
+        let Format { format } = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+        if format > FORMAT {
+            return Err(ModelError::Newer {
+                found: format,
+                supported: FORMAT,
+            }
+            .into());
+        }
+        let header: Header = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| damaged(&e))?;
+        let read = |name: &str, rank: usize| -> Result<(Vec<usize>, Vec<f64>), ModelError> {
+            let view = tensors.tensor(name).map_err(|e| damaged(&e))?;
+            if view.dtype() != Dtype::F64 || view.shape().len() != rank {
+                return Err(ModelError::Damaged(format!(
+                    "array '{name}' has another type or shape"
+                )));
+            }
+            let values: Vec<f64> = (view.data().chunks_exact(8))
+                .map(|b| f64::from_le_bytes(b.try_into().expect("chunks of 8")))
+                .collect();
+            if values.iter().any(|v| !v.is_finite()) {
+                return Err(ModelError::Damaged(format!(
+                    "array '{name}' has values that are not finite"
+                )));
+            }
+            Ok((view.shape().to_vec(), values))
+        };
+        let expect = |name: &str, found: &[usize], shape: &[usize]| {
+            if found == shape {
+                Ok(())
+            } else {
+                let text = format!("array '{name}' has shape {found:?}, not {shape:?}");
+                Err(ModelError::Damaged(text))
+            }
+        };
+        let (shape, anchors) = read("anchors", 2)?;
+        let (m, d) = (shape[0], shape[1]);
+        let (shape, embedding) = read("embedding", 2)?;
+        let k = shape[1];
+        expect("embedding", &shape, &[m, k])?;
+        let vector = |name: &str, length: usize| -> Result<Vec<f64>, ModelError> {
+            let (shape, values) = read(name, 1)?;
+            expect(name, &shape, &[length])?;
+            Ok(values)
+        };
+        let prototypes = if tensors.names().contains(&"prototypes") {
+            let (shape, values) = read("prototypes", 2)?;
+            expect("prototypes", &shape, &[k, d])?;
+            Some(values)
+        } else {
+            None
+        };
+        if k == 0 || d == 0 || m == 0 || header.n_sets == 0 || m % header.n_sets != 0 {
+            let text = format!(
+                "{m} anchors in {} sets, {k} clusters, {d} features",
+                header.n_sets
+            );
+            return Err(ModelError::Damaged(text).into());
+        }
+        if header.scale == Scale::Auto || !header.ridge.is_finite() || header.ridge < 0.0 {
+            return Err(ModelError::Damaged("its settings make no sense".into()).into());
+        }
+        Ok(Self {
+            scaling: Scaling {
+                kind: header.scale,
+                shift: vector("shift", d)?,
+                factor: vector("factor", d)?,
+            },
+            rule: Rule {
+                n_clusters: k,
+                embedding,
+                anchor_weights: vector("anchor_weights", m)?,
+                sums: vector("rule_sums", k)?,
+                sizes: vector("rule_sizes", k)?,
+                boost: vector("boost", k)?,
+            },
+            params: header.params,
+            version: header.version,
+            anchors,
+            n_sets: header.n_sets,
+            ridge: header.ridge,
+            prototypes,
+            sizes: vector("cluster_sizes", k)?,
+            objective: header.objective,
+            feature_names: header.feature_names,
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! Algorithm 1: Y, H, B, A by turns on the objective Eq. `eq:obj-final`.
+//!
+//! The value reported includes what our options add to the print: `ridge |B|^2` and, for the proximal
+//! anchor update, `pull |A - A0|^2`; both are zero in the paper's settings. With the exact row solver
+//! no half-step raises it.
+
+use std::time::Instant;
+
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::linalg::gemm;
+use crate::observer::Stage;
+use crate::parallel::Context;
+use crate::simplex::Gram;
+use crate::solver::cutting::Visits;
+use crate::solver::params::{AnchorUpdate, RowSolver};
+use crate::solver::trace::{StopReason, Trace};
+use crate::solver::update::anchors::{self, Moments};
+use crate::solver::update::graph::{RowProblem, Support};
+use crate::solver::update::{embedding, graph, labels};
+use crate::table::Table;
+
+/// The unknowns.
+#[derive(Clone)]
+pub(crate) struct State {
+    /// A', M × d.
+    pub anchors: Vec<f64>,
+    /// B.
+    pub graph: Graph,
+    /// Y.
+    pub labels: Vec<u32>,
+    /// H, M × k.
+    pub embedding: Vec<f64>,
+}
+
+/// Settings of the loop in absolute units.
+#[derive(Clone, Copy)]
+pub(crate) struct Loop<'a> {
+    pub n_clusters: usize,
+    pub lambda: f64,
+    pub learn_anchors: bool,
+    /// Whether labels and embedding take part; without them this is the first of two steps.
+    pub with_cut: bool,
+    pub anchor_update: AnchorUpdate,
+    pub pull: f64,
+    pub solver: RowSolver,
+    pub ridge: f64,
+    pub support: Support,
+    pub max_iter: usize,
+    pub tol: f64,
+    pub stop_on_labels: bool,
+    pub anchor_weights: &'a [f64],
+}
+
+/// The parts of the objective, kept up to date through the half-steps.
+struct Value {
+    residual: f64,
+    cut: f64,
+    penalty: f64,
+}
+
+impl Loop<'_> {
+    /// Runs the loop; the state ends at the last iterate. `watch` sees the objective after every
+    /// half-step (Y, H, B, A in turn).
+    pub fn run(
+        &self,
+        table: &Table<'_>,
+        visits: Visits<'_>,
+        state: &mut State,
+        trace: &mut Trace,
+        context: &Context<'_>,
+        mut watch: impl FnMut(&'static str, f64),
+    ) -> Result<(), Error> {
+        let (m, d) = (state.graph.n_cols, table.d());
+        let first = state.anchors.clone();
+        let total_square = total_square(table, visits.weights, context)?;
+        let mut moments = Moments::new(table, &state.graph, visits.weights, context)?;
+        // The pull is fixed at the start, so that it is part of one objective.
+        let mean_diagonal = (0..m).map(|a| moments.s[a * m + a]).sum::<f64>() / m as f64;
+        let pull = match self.anchor_update {
+            AnchorUpdate::Proximal if self.learn_anchors => self.pull * mean_diagonal,
+            _ => 0.0,
+        };
+        let mut value = Value {
+            residual: moments.residual(&state.anchors, m, d, total_square),
+            cut: self.cut(state, visits, context)?,
+            penalty: self.penalty(state, visits.weights, &first, pull),
+        };
+        let objective = |v: &Value| v.residual - self.lambda * v.cut + v.penalty;
+        trace.objective.push(objective(&value));
+        trace.stop = StopReason::MaxIter;
+        for iteration in 0..self.max_iter {
+            let clock = Instant::now();
+            context.report(
+                Stage::Loop,
+                iteration,
+                self.max_iter,
+                trace.objective.last().copied(),
+            )?;
+            let mut moved = 1;
+            if self.with_cut {
+                moved = self.labels(state, visits, &mut value, context)?; //     Y
+                watch("Y", objective(&value));
+                self.embedding(state, visits, &mut value)?; //                   H
+                watch("H", objective(&value));
+            }
+            self.graph(table, state, visits, context)?; //                       B
+            moments = Moments::new(table, &state.graph, visits.weights, context)?;
+            value.residual = moments.residual(&state.anchors, m, d, total_square);
+            value.cut = self.cut(state, visits, context)?;
+            value.penalty = self.penalty(state, visits.weights, &first, pull);
+            watch("B", objective(&value));
+            if self.learn_anchors {
+                let learned = match self.anchor_update {
+                    AnchorUpdate::LeastSquares => anchors::least_squares(&moments, m, d)?,
+                    AnchorUpdate::Proximal => anchors::proximal(&moments, &first, pull, m, d)?,
+                };
+                let old = std::mem::replace(&mut state.anchors, learned); //     A
+                let next = Value {
+                    residual: moments.residual(&state.anchors, m, d, total_square),
+                    penalty: self.penalty(state, visits.weights, &first, pull),
+                    cut: value.cut,
+                };
+                if objective(&next) <= objective(&value) {
+                    value = next;
+                } else {
+                    // Rounding in a nearly singular system: the old anchors are better.
+                    state.anchors = old;
+                }
+                watch("A", objective(&value));
+            }
+            let last = *trace.objective.last().expect("pushed before the loop");
+            let now = objective(&value);
+            trace.objective.push(now);
+            trace.cut.push(value.cut);
+            trace.iteration_seconds.push(clock.elapsed().as_secs_f64());
+            let change = (last - now).abs();
+            if change < self.tol || change < self.tol * last.abs() {
+                trace.stop = StopReason::Objective;
+                break;
+            }
+            if self.stop_on_labels && moved == 0 {
+                trace.stop = StopReason::Labels;
+                break;
+            }
+        }
+        drop(moments);
+        Ok(())
+    }
+
+    fn labels(
+        &self,
+        state: &mut State,
+        visits: Visits<'_>,
+        value: &mut Value,
+        context: &Context<'_>,
+    ) -> Result<usize, Error> {
+        let k = self.n_clusters;
+        let State {
+            graph,
+            labels,
+            embedding: h,
+            ..
+        } = state;
+        let scores = embedding::scores(graph, h, self.anchor_weights, k, context)?;
+        let (moved, cut) = labels::update(
+            &scores,
+            labels,
+            visits.weights,
+            k,
+            visits.order,
+            visits.max_sweeps,
+        );
+        value.cut = cut;
+        Ok(moved)
+    }
+
+    fn embedding(
+        &self,
+        state: &mut State,
+        visits: Visits<'_>,
+        value: &mut Value,
+    ) -> Result<(), Error> {
+        let (k, m) = (self.n_clusters, state.graph.n_cols);
+        let joined = embedding::joined(
+            &state.graph,
+            &state.labels,
+            visits.weights,
+            self.anchor_weights,
+            k,
+        );
+        state.embedding = crate::linalg::factor::polar(&joined, m, k)?;
+        value.cut = gemm::dot(&joined, &state.embedding);
+        Ok(())
+    }
+
+    fn graph(
+        &self,
+        table: &Table<'_>,
+        state: &mut State,
+        visits: Visits<'_>,
+        context: &Context<'_>,
+    ) -> Result<(), Error> {
+        let (m, d) = (state.graph.n_cols, table.d());
+        let gram = Gram::new(gemm::gram(&state.anchors, m, d), m, self.ridge);
+        let mut sizes = vec![0.0; self.n_clusters];
+        (state.labels.iter().zip(visits.weights)).for_each(|(&l, w)| sizes[l as usize] += w);
+        let lambda = if self.with_cut { self.lambda } else { 0.0 };
+        let problem = RowProblem {
+            gram: &gram,
+            pull: &graph::pulls(&state.embedding, self.anchor_weights, &sizes, lambda),
+            labels: &state.labels,
+            solver: self.solver,
+            support: self.support,
+        };
+        let points = table.points(state.anchors.clone());
+        state.graph = graph::update(table, &points, &state.graph, &problem, context)?;
+        Ok(())
+    }
+
+    fn cut(&self, state: &State, visits: Visits<'_>, context: &Context<'_>) -> Result<f64, Error> {
+        if !self.with_cut {
+            return Ok(0.0);
+        }
+        context.check()?;
+        let k = self.n_clusters;
+        let joined = embedding::joined(
+            &state.graph,
+            &state.labels,
+            visits.weights,
+            self.anchor_weights,
+            k,
+        );
+        Ok(gemm::dot(&joined, &state.embedding))
+    }
+
+    fn penalty(&self, state: &State, weights: &[f64], first: &[f64], pull: f64) -> f64 {
+        let mut penalty = 0.0;
+        if self.ridge > 0.0 {
+            for (i, w) in weights.iter().enumerate() {
+                let (_, values) = state.graph.row(i);
+                penalty += self.ridge * w * values.iter().map(|v| v * v).sum::<f64>();
+            }
+        }
+        if pull > 0.0 {
+            penalty += pull * crate::table::squared_distance(&state.anchors, first);
+        }
+        penalty
+    }
+}
+
+/// Weighted sum of |x|^2.
+pub(crate) fn total_square(
+    table: &Table<'_>,
+    weights: &[f64],
+    context: &Context<'_>,
+) -> Result<f64, Error> {
+    let mut total = 0.0;
+    context.fold(
+        table.n(),
+        |range| {
+            let mut scratch = crate::table::Scratch::default();
+            range
+                .map(|i| weights[i] * table.squared_norm(i, &mut scratch))
+                .sum::<f64>()
+        },
+        |part| total += part,
+    )?;
+    Ok(total)
+}

@@ -1,0 +1,282 @@
+//! The fitted model: labels for any rows, by the graph of the first anchors and the frozen cut.
+//!
+//! The paper has no prediction. Learned anchors drift away from the data, so the model keeps the
+//! first ones; the rule is made from them at the final labels.
+
+use crate::error::{DataError, Error};
+use crate::graph::Graph;
+use crate::graph::bipartite::Builder;
+use crate::kmeans::nearest_point;
+use crate::matrix::Samples;
+use crate::normalize::{self, Scaling};
+use crate::observer::Observer;
+use crate::parallel::Context;
+use crate::solver::params::{Params, Scale};
+use crate::solver::rule::{RowScore, Rule, best, top_two};
+use crate::table::{Points, Table};
+
+/// Everything that is needed to label new rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    pub(crate) params: Params,
+    pub(crate) version: String,
+    pub(crate) scaling: Scaling,
+    /// First anchors, M × d in the scaled space, one set after the other.
+    pub(crate) anchors: Vec<f64>,
+    pub(crate) n_sets: usize,
+    /// Absolute ridge of the row problem.
+    pub(crate) ridge: f64,
+    pub(crate) rule: Rule,
+    /// k points (scaled space) whose nearest one labels a row, where no cut keeps k clusters.
+    pub(crate) prototypes: Option<Vec<f64>>,
+    /// Weight of the training rows in every cluster. The rule keeps its own sizes: those of the
+    /// labels that it was made from.
+    pub(crate) sizes: Vec<f64>,
+    pub(crate) objective: Option<f64>,
+    pub(crate) feature_names: Vec<String>,
+}
+
+/// Gains of every cluster for every row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterScores {
+    /// Number of clusters, k.
+    pub n_clusters: usize,
+    /// N × k, row-major: what the cut would gain per unit of weight if the row joined the cluster.
+    pub values: Vec<f64>,
+}
+
+impl Model {
+    /// Settings of the fit.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Version of the program that fitted the model.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Number of features a row must have.
+    pub fn n_features(&self) -> usize {
+        self.scaling.shift.len()
+    }
+
+    /// Number of clusters.
+    pub fn n_clusters(&self) -> usize {
+        self.rule.n_clusters
+    }
+
+    /// Number of anchors over all sets.
+    pub fn n_anchors(&self) -> usize {
+        self.rule.anchor_weights.len()
+    }
+
+    /// Number of anchor sets.
+    pub fn n_anchor_sets(&self) -> usize {
+        self.n_sets
+    }
+
+    /// Weight of the training rows in every cluster.
+    pub fn cluster_sizes(&self) -> &[f64] {
+        &self.sizes
+    }
+
+    /// Last value of the objective, if the learning loop ran.
+    pub fn objective(&self) -> Option<f64> {
+        self.objective
+    }
+
+    /// The scaling in use; never `Auto`.
+    pub fn scale(&self) -> Scale {
+        self.scaling.kind
+    }
+
+    /// Names of the features, empty when they have none.
+    pub fn feature_names(&self) -> &[String] {
+        &self.feature_names
+    }
+
+    /// Names the features.
+    pub fn set_feature_names(&mut self, names: Vec<String>) {
+        self.feature_names = names;
+    }
+
+    /// Anchors in the units of the data, M × d row-major.
+    pub fn anchors(&self) -> Vec<f64> {
+        let mut anchors = self.anchors.clone();
+        self.scaling.undo(&mut anchors);
+        anchors
+    }
+
+    /// Cluster of every anchor: the one whose column of H it loads on most.
+    pub fn anchor_labels(&self) -> Vec<u32> {
+        column_labels(&self.rule)
+    }
+
+    /// Label of every row.
+    ///
+    /// # Errors
+    /// When the number of features differs, a value is not finite, or the observer cancels.
+    pub fn predict(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Vec<u32>, Error> {
+        let mut labels = vec![0; samples.n_rows()];
+        self.visit(samples, threads, observer, &mut labels, 1, |gains, out| {
+            out[0] = best(gains) as u32;
+        })?;
+        Ok(labels)
+    }
+
+    /// Rows of the graph B: links to the anchors, weights summing to one.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn transform(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Graph, Error> {
+        let context = Context::new(threads, observer)?;
+        self.check(samples, &context)?;
+        let table = Table::new(*samples, &self.scaling);
+        let points = table.points(self.anchors.clone());
+        self.builder(&points).build(&table, &points, &context)
+    }
+
+    /// Gain of every cluster for every row.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn scores(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<ClusterScores, Error> {
+        let k = self.n_clusters();
+        let mut values = vec![0.0; samples.n_rows() * k];
+        self.visit(samples, threads, observer, &mut values, k, |gains, out| {
+            out.copy_from_slice(gains);
+        })?;
+        Ok(ClusterScores {
+            n_clusters: k,
+            values,
+        })
+    }
+
+    /// Label, second-best cluster and margin of every row.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn explain(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Vec<RowScore>, Error> {
+        let unit = (self.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt();
+        let none = RowScore {
+            label: 0,
+            second: 0,
+            margin: 0.0,
+        };
+        let mut rows = vec![none; samples.n_rows()];
+        self.visit(samples, threads, observer, &mut rows, 1, |gains, out| {
+            out[0] = top_two(gains, unit);
+        })?;
+        Ok(rows)
+    }
+
+    pub(crate) fn builder(&self, points: &Points) -> Builder {
+        Builder::new(
+            self.params.graph,
+            self.params.n_neighbors,
+            self.params.row_solver,
+            self.n_sets,
+            points,
+            self.ridge,
+        )
+    }
+
+    fn check(&self, samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
+        let (found, expected) = (samples.n_cols(), self.n_features());
+        if found != expected {
+            return Err(DataError::Features { found, expected }.into());
+        }
+        normalize::check_finite(samples, context)
+    }
+
+    /// Hands the gains of every row to `visit`, with the row's part of `out`.
+    fn visit<T: Send>(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+        out: &mut [T],
+        stride: usize,
+        visit: impl Fn(&[f64], &mut [T]) + Sync,
+    ) -> Result<(), Error> {
+        let context = Context::new(threads, observer)?;
+        self.check(samples, &context)?;
+        if samples.n_rows() == 0 {
+            return Ok(());
+        }
+        let table = Table::new(*samples, &self.scaling);
+        self.visit_table(&table, &context, out, stride, visit)
+    }
+
+    /// The same for a table that is checked and scaled.
+    pub(crate) fn visit_table<T: Send>(
+        &self,
+        table: &Table<'_>,
+        context: &Context<'_>,
+        out: &mut [T],
+        stride: usize,
+        visit: impl Fn(&[f64], &mut [T]) + Sync,
+    ) -> Result<(), Error> {
+        let k = self.n_clusters();
+        if let Some(prototypes) = &self.prototypes {
+            let points = table.points(prototypes.clone());
+            context.map_into(table.n(), out, stride, |range, out| {
+                for (i, out) in range.zip(out.chunks_exact_mut(stride)) {
+                    visit(&nearest_point(table, i, &points), out);
+                }
+            })?;
+            return Ok(());
+        }
+        let points = table.points(self.anchors.clone());
+        let builder = self.builder(&points);
+        let labeller = self.rule.labeller();
+        context.map_into(table.n(), out, stride, |range, out| {
+            let part = builder.build_range(table, &points, range);
+            let mut gains = vec![0.0; k];
+            for (i, out) in out.chunks_exact_mut(stride).enumerate() {
+                labeller.gains(part.row(i), &mut gains);
+                visit(&gains, out);
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// Cluster of every column of the graph: the largest gain that an edge to it brings, H over the root
+/// of the cluster's size.
+pub(crate) fn column_labels(rule: &Rule) -> Vec<u32> {
+    let k = rule.n_clusters;
+    let slope: Vec<f64> = rule
+        .sizes
+        .iter()
+        .map(|&n| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 })
+        .collect();
+    rule.embedding
+        .chunks_exact(k)
+        .map(|row| {
+            let gains: Vec<f64> = row.iter().zip(&slope).map(|(h, s)| h * s).collect();
+            best(&gains) as u32
+        })
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! What happened during a fit: values, seconds, and why it stopped.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::observer::Stage;
+
+/// Why the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// No label changed in an iteration.
+    Labels,
+    /// The objective changed by less than the tolerance.
+    Objective,
+    /// The most iterations were done.
+    MaxIter,
+}
+
+impl StopReason {
+    /// The reason in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Labels => "labels stopped changing",
+            Self::Objective => "objective stopped changing",
+            Self::MaxIter => "most iterations reached",
+        }
+    }
+
+    /// Whether the fit ended by itself.
+    pub fn converged(self) -> bool {
+        self != Self::MaxIter
+    }
+}
+
+/// Values and times of one fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Objective (Eq. obj-final) at the start and after every outer iteration; empty when the loop
+    /// did not run.
+    pub objective: Vec<f64>,
+    /// Value of the cut (the trace of Eq. relax-OBCut) after every iteration.
+    pub cut: Vec<f64>,
+    /// Seconds of every outer iteration.
+    pub iteration_seconds: Vec<f64>,
+    /// Seconds per stage, in the order of their first appearance, over all restarts.
+    pub seconds: Vec<(String, f64)>,
+    /// Why the loop (or the cut, when there was no loop) ended.
+    pub stop: StopReason,
+    /// Label-free score of every restart.
+    pub scores: Vec<f64>,
+    /// Which restart was kept.
+    pub kept: usize,
+    /// Whether the learning loop ran but its labels were not kept, as the score fell.
+    pub loop_rejected: bool,
+}
+
+impl Trace {
+    pub(crate) fn new() -> Self {
+        Self {
+            objective: Vec::new(),
+            cut: Vec::new(),
+            iteration_seconds: Vec::new(),
+            seconds: Vec::new(),
+            stop: StopReason::MaxIter,
+            scores: Vec::new(),
+            kept: 0,
+            loop_rejected: false,
+        }
+    }
+
+    /// Outer iterations of the loop, or of the cut when there was no loop.
+    pub fn n_iter(&self) -> usize {
+        if self.objective.is_empty() {
+            self.cut.len()
+        } else {
+            self.objective.len() - 1
+        }
+    }
+}
+
+/// Adds up seconds per stage.
+#[derive(Default)]
+pub(crate) struct Clock {
+    seconds: Vec<(Stage, f64)>,
+}
+
+impl Clock {
+    /// Runs `work` and books its time under `stage`.
+    pub fn time<R>(&mut self, stage: Stage, work: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = work();
+        self.book(stage, start.elapsed().as_secs_f64());
+        result
+    }
+
+    fn book(&mut self, stage: Stage, seconds: f64) {
+        match self.seconds.iter_mut().find(|(s, _)| *s == stage) {
+            Some((_, total)) => *total += seconds,
+            None => self.seconds.push((stage, seconds)),
+        }
+    }
+
+    pub fn finish(self) -> Vec<(String, f64)> {
+        self.seconds
+            .into_iter()
+            .map(|(s, t)| (s.name().to_string(), t))
+            .collect()
+    }
+}

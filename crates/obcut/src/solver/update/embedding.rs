@@ -1,0 +1,100 @@
+//! Update of H with A, B, Y fixed: Eqs. `eq:upH`, `eq:UpdateH`.
+//!
+//! | paper                | here        | shape |
+//! |----------------------|-------------|-------|
+//! | H                    | `embedding` | M × k |
+//! | B'Y(Y'Y)^-1/2        | `joined`    | M × k |
+//!
+//! Anchor weights w (ours) stand for B diag(w) wherever the cut sees B.
+
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::linalg::{factor, gemm};
+use crate::parallel::Context;
+
+/// diag(w) B' Y (Y'Y)^-1/2.
+pub(crate) fn joined(
+    graph: &Graph,
+    labels: &[u32],
+    weights: &[f64],
+    anchor_weights: &[f64],
+    k: usize,
+) -> Vec<f64> {
+    let mut sizes = vec![0.0; k];
+    labels
+        .iter()
+        .zip(weights)
+        .for_each(|(&l, w)| sizes[l as usize] += w);
+    let inverse: Vec<f64> = sizes
+        .iter()
+        .map(|&n: &f64| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 })
+        .collect();
+    let mut joined = vec![0.0; graph.n_cols * k];
+    for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
+        let (columns, values) = graph.row(i);
+        let j = label as usize;
+        for (&m, v) in columns.iter().zip(values) {
+            joined[m as usize * k + j] += w * v * inverse[j];
+        }
+    }
+    for (row, a) in joined.chunks_exact_mut(k).zip(anchor_weights) {
+        row.iter_mut().for_each(|v| *v *= a);
+    }
+    joined
+}
+
+/// The best H for the labels.
+pub(crate) fn update(
+    graph: &Graph,
+    labels: &[u32],
+    weights: &[f64],
+    anchor_weights: &[f64],
+    k: usize,
+) -> Result<Vec<f64>, Error> {
+    factor::polar(
+        &joined(graph, labels, weights, anchor_weights, k),
+        graph.n_cols,
+        k,
+    )
+}
+
+/// Q = B diag(w) H, N × k.
+pub(crate) fn scores(
+    graph: &Graph,
+    embedding: &[f64],
+    anchor_weights: &[f64],
+    k: usize,
+    context: &Context<'_>,
+) -> Result<Vec<f64>, Error> {
+    let weighted = weighted(embedding, anchor_weights, k);
+    let n = graph.n_rows();
+    let mut scores = vec![0.0; n * k];
+    context.map_into(n, &mut scores, k, |range, out| {
+        for (i, out) in range.zip(out.chunks_exact_mut(k)) {
+            row_scores(graph.row(i), &weighted, k, out);
+        }
+    })?;
+    Ok(scores)
+}
+
+/// diag(w) H.
+pub(crate) fn weighted(embedding: &[f64], anchor_weights: &[f64], k: usize) -> Vec<f64> {
+    let mut weighted = embedding.to_vec();
+    for (row, a) in weighted.chunks_exact_mut(k).zip(anchor_weights) {
+        row.iter_mut().for_each(|v| *v *= a);
+    }
+    weighted
+}
+
+/// q = b diag(w) H of one row.
+pub(crate) fn row_scores(
+    (columns, values): (&[u32], &[f64]),
+    weighted: &[f64],
+    k: usize,
+    out: &mut [f64],
+) {
+    out.fill(0.0);
+    for (&m, &v) in columns.iter().zip(values) {
+        gemm::axpy(v, &weighted[m as usize * k..(m as usize + 1) * k], out);
+    }
+}

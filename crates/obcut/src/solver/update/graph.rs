@@ -1,0 +1,184 @@
+//! Update of B with A, Y, H fixed: Eqs. `eq:upP`, `eq:upP1`, `eq:upP2`.
+//!
+//! | paper                | here     | shape                          |
+//! |----------------------|----------|--------------------------------|
+//! | B                    | `graph`  | N × M, sparse rows             |
+//! | H^ = A'A             | `gram`   | M × M                          |
+//! | f = 2A'x + lambda q^ | `f`      | M                              |
+//! | lambda q^ of a row   | `pull`   | k × M, the row of its cluster  |
+//!
+//! Differs from print: rows are solved exactly by a warm-started active set instead of ALM (the
+//! authors' program runs an accelerated projected gradient; it is kept as an option). On a local
+//! graph a row may use its nearest anchors and those it uses already, so the objective cannot rise.
+
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::graph::bipartite::nearest;
+use crate::parallel::Context;
+use crate::simplex::{ActiveSet, Gradient, Gram};
+use crate::solver::params::RowSolver;
+use crate::table::{BLOCK, Points, Scratch, Table};
+
+/// Which anchors a row may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Support {
+    All,
+    /// The nearest ones, and those the row uses already.
+    Nearest(usize),
+}
+
+/// What the row problems share.
+pub(crate) struct RowProblem<'a> {
+    pub gram: &'a Gram,
+    /// lambda diag(w) h_j / sqrt(n_j) for every cluster j; zeros without the cut term.
+    pub pull: &'a [f64],
+    pub labels: &'a [u32],
+    pub solver: RowSolver,
+    pub support: Support,
+}
+
+/// Solves every row anew, starting from the old one.
+pub(crate) fn update(
+    table: &Table<'_>,
+    points: &Points,
+    graph: &Graph,
+    problem: &RowProblem<'_>,
+    context: &Context<'_>,
+) -> Result<Graph, Error> {
+    let m = points.n;
+    let parts = context.map(table.n(), |range| {
+        let mut part = Graph::empty(m);
+        let mut scratch = Scratch::default();
+        let mut work = Work {
+            f: vec![0.0; m],
+            dense: vec![0.0; m],
+            ..Work::default()
+        };
+        for start in range.clone().step_by(BLOCK) {
+            let block = start..(start + BLOCK).min(range.end);
+            let products = table.products(block.clone(), points, &mut scratch);
+            for (i, products) in block.zip(products.chunks_exact(m)) {
+                let j = problem.labels[i] as usize;
+                let pull = &problem.pull[j * m..(j + 1) * m];
+                for a in 0..m {
+                    work.f[a] = 2.0 * products[a] + pull[a];
+                }
+                let (columns, values) = graph.row(i);
+                work.columns.clear();
+                work.values.clear();
+                work.columns.extend_from_slice(columns);
+                work.values.extend_from_slice(values);
+                match (problem.solver, problem.support) {
+                    (RowSolver::Authors, _) => work.authors(problem.gram),
+                    (RowSolver::Exact, Support::All) => {
+                        let Work {
+                            active,
+                            f,
+                            columns,
+                            values,
+                            ..
+                        } = &mut work;
+                        active.solve(problem.gram, f, columns, values);
+                    }
+                    (RowSolver::Exact, Support::Nearest(s)) => {
+                        nearest(0..m, points, products, s.min(m), &mut work.near);
+                        work.restricted(problem.gram);
+                    }
+                }
+                part.push(&work.columns, &work.values);
+            }
+        }
+        part
+    })?;
+    Ok(Graph::stack(parts, m))
+}
+
+#[derive(Default)]
+struct Work {
+    f: Vec<f64>,
+    dense: Vec<f64>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+    near: Vec<(f64, u32)>,
+    small_gram: Vec<f64>,
+    small_f: Vec<f64>,
+    small_b: Vec<f64>,
+    active: ActiveSet,
+    gradient: Gradient,
+}
+
+impl Work {
+    fn authors(&mut self, gram: &Gram) {
+        self.gradient.solve(gram, &self.f, &mut self.dense);
+        self.columns.clear();
+        self.values.clear();
+        for (m, &b) in self.dense.iter().enumerate() {
+            if b > 0.0 {
+                self.columns.push(m as u32);
+                self.values.push(b);
+            }
+        }
+    }
+
+    /// The row problem on the nearest anchors joined with the present ones.
+    fn restricted(&mut self, gram: &Gram) {
+        let old = std::mem::take(&mut self.columns);
+        let weights = std::mem::take(&mut self.values);
+        let mut chosen: Vec<u32> = self
+            .near
+            .iter()
+            .map(|p| p.1)
+            .chain(old.iter().copied())
+            .collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        let s = chosen.len();
+        self.small_gram.clear();
+        self.small_f.clear();
+        self.small_b.clear();
+        for &a in &chosen {
+            let row = gram.row(a as usize);
+            self.small_gram
+                .extend(chosen.iter().map(|&b| row[b as usize]));
+            self.small_f.push(self.f[a as usize]);
+            self.small_b
+                .push(old.binary_search(&a).map_or(0.0, |p| weights[p]));
+        }
+        let Self {
+            active,
+            small_gram,
+            small_f,
+            small_b,
+            ..
+        } = self;
+        active.solve_small(small_gram, s, small_f, gram.ridge(), small_b);
+        for (&a, &b) in chosen.iter().zip(&self.small_b) {
+            if b > 0.0 {
+                self.columns.push(a);
+                self.values.push(b);
+            }
+        }
+    }
+}
+
+/// lambda diag(w) h_j / sqrt(n_j) for every cluster: k × M.
+pub(crate) fn pulls(
+    embedding: &[f64],
+    anchor_weights: &[f64],
+    sizes: &[f64],
+    lambda: f64,
+) -> Vec<f64> {
+    let (k, m) = (sizes.len(), anchor_weights.len());
+    let mut pulls = vec![0.0; k * m];
+    for j in 0..k {
+        let scale = if sizes[j] > 0.0 {
+            lambda / sizes[j].sqrt()
+        } else {
+            0.0
+        };
+        for a in 0..m {
+            pulls[j * m + a] = scale * anchor_weights[a] * embedding[a * k + j];
+        }
+    }
+    pulls
+}

@@ -1,0 +1,6 @@
+//! The loop body of Algorithm 1, one file per unknown.
+
+pub(crate) mod anchors;
+pub(crate) mod embedding;
+pub(crate) mod graph;
+pub(crate) mod labels;

@@ -1,0 +1,116 @@
+//! The distinct rows of positive weight.
+//!
+//! Equal rows are one unit whose weight is the sum of theirs, so an integer weight means exactly that
+//! many copies and a weight of zero means absent. Everything random is chosen by the units' keys,
+//! hashes of their content, so that nothing depends on the order of the file.
+
+use crate::error::Error;
+use crate::parallel::Context;
+use crate::table::{Scratch, Table};
+
+/// No unit: the row has weight zero.
+pub(crate) const ABSENT: u32 = u32::MAX;
+
+/// Distinct rows with their weights, in the order of their first appearance.
+pub(crate) struct Units {
+    /// First row of every unit.
+    pub first: Vec<u32>,
+    pub weight: Vec<f64>,
+    pub key: Vec<u64>,
+    /// Unit of every row, or [`ABSENT`].
+    pub of_row: Vec<u32>,
+    pub total: f64,
+}
+
+impl Units {
+    pub fn new(
+        table: &Table<'_>,
+        weights: Option<&[f64]>,
+        context: &Context<'_>,
+    ) -> Result<Self, Error> {
+        let n = table.n();
+        let mut keys = vec![0u64; n];
+        context.map_into(n, &mut keys, 1, |rows, out| {
+            let mut scratch = Scratch::default();
+            rows.zip(out)
+                .for_each(|(i, key)| *key = table.key(i, &mut scratch));
+        })?;
+        let present = |i: u32| weights.is_none_or(|w| w[i as usize] > 0.0);
+        let mut order: Vec<u32> = (0..n as u32).filter(|&i| present(i)).collect();
+        order.sort_unstable_by_key(|&i| (keys[i as usize], i));
+        // The first row of the unit of every row. Equal keys are almost surely equal rows, but a
+        // hash proves nothing: look.
+        let mut leader = vec![ABSENT; n];
+        let mut scratch = Scratch::default();
+        for run in order.chunk_by(|&a, &b| keys[a as usize] == keys[b as usize]) {
+            let mut leaders: Vec<u32> = vec![run[0]];
+            leader[run[0] as usize] = run[0];
+            for &i in &run[1..] {
+                let same = leaders
+                    .iter()
+                    .find(|&&l| table.equal(l as usize, i as usize, &mut scratch));
+                leader[i as usize] = same.copied().unwrap_or(i);
+                if leader[i as usize] == i {
+                    leaders.push(i);
+                }
+            }
+        }
+        let mut units = Self {
+            first: Vec::new(),
+            weight: Vec::new(),
+            key: Vec::new(),
+            of_row: vec![ABSENT; n],
+            total: 0.0,
+        };
+        for i in 0..n {
+            if leader[i] == ABSENT {
+                continue;
+            }
+            let weight = weights.map_or(1.0, |w| w[i]);
+            if leader[i] as usize == i {
+                units.of_row[i] = units.first.len() as u32;
+                units.first.push(i as u32);
+                units.weight.push(weight);
+                units.key.push(keys[i]);
+            } else {
+                let unit = units.of_row[leader[i] as usize];
+                units.of_row[i] = unit;
+                units.weight[unit as usize] += weight;
+            }
+        }
+        units.total = units.weight.iter().sum();
+        Ok(units)
+    }
+
+    pub fn n(&self) -> usize {
+        self.first.len()
+    }
+
+    /// Whether the units are simply the rows.
+    pub fn is_identity(&self) -> bool {
+        self.first.len() == self.of_row.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::DenseRef;
+    use crate::normalize::Scaling;
+    use crate::observer::Silent;
+
+    #[test]
+    fn copies_and_weights_give_the_same_units() {
+        let context = Context::new(2, &Silent).unwrap();
+        let scaling = Scaling::identity(2);
+        let once = [0.0, 1.0, -0.0, 2.0, 5.0, 5.0];
+        let copies = [0.0, 1.0, 0.0, 1.0, 0.0, 2.0];
+        let a = Table::new(DenseRef::new(&once, 3, 2).unwrap().into(), &scaling);
+        let b = Table::new(DenseRef::new(&copies, 3, 2).unwrap().into(), &scaling);
+        let a = Units::new(&a, Some(&[2.0, 1.0, 0.0]), &context).unwrap();
+        let b = Units::new(&b, None, &context).unwrap();
+        assert_eq!((&a.weight, &a.key), (&b.weight, &b.key));
+        assert_eq!(a.of_row, [0, 1, ABSENT]);
+        assert_eq!(b.of_row, [0, 0, 1]);
+    }
+}
