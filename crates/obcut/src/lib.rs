@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod matrix;
+pub mod metrics;
 pub mod observer;
 pub mod solver;
 
