@@ -5,6 +5,7 @@ pub mod matrix;
 pub mod metrics;
 pub mod observer;
 pub mod solver;
+pub mod synthetic;
 
 pub use error::{DataError, Error, ModelError, ParamError};
 pub use matrix::{Csr, CsrRef, DenseRef, Ints, Matrix, Samples};
