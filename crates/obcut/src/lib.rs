@@ -10,9 +10,11 @@
 pub mod error;
 pub mod graph;
 pub mod matrix;
+pub mod metrics;
 pub mod observer;
 pub mod simplex;
 pub mod solver;
+pub mod synthetic;
 
 mod cut;
 mod kmeans;

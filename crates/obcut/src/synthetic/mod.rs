@@ -1,0 +1,107 @@
+//! Made-up data with known classes, for examples, tests and benchmarks.
+//!
+//! Everything follows from a seed: the same call gives the same bytes on every machine, with any
+//! number of threads and, we promise, in every later version. Rows come in random order. Class
+//! sizes are even to within one, except for [`mixture`]. A cluster count of 0 is taken as 1, and
+//! one above the number of rows as that number. The caller sees to it that the rows fit in memory;
+//! [`Mixture`] makes them piece by piece.
+
+mod mixture;
+mod random;
+mod shapes;
+
+pub use mixture::{Mixture, mixture};
+pub use shapes::{blobs, moons, rings, subspaces};
+
+use crate::Matrix;
+use random::{Stream, Use};
+use rayon::prelude::*;
+
+/// Deviation of [`blobs`] around their centres that k-means separates without error.
+pub const BLOBS_SPREAD: f64 = 1.0;
+/// Noise of [`moons`] that leaves a clear gap between the two.
+pub const MOONS_NOISE: f64 = 0.05;
+/// Noise of [`rings`] that leaves clear gaps between them.
+pub const RINGS_NOISE: f64 = 0.05;
+/// Number of features of [`subspaces`] that suits the next two.
+pub const SUBSPACES_FEATURES: usize = 30;
+/// Number of [`subspaces`], with about 400 rows each.
+pub const SUBSPACES_CLUSTERS: usize = 5;
+/// Dimension of each of the [`subspaces`].
+pub const SUBSPACES_DIMENSION: usize = 4;
+/// Noise of [`subspaces`] that leaves them nearly flat.
+pub const SUBSPACES_NOISE: f64 = 0.01;
+
+/// Rows and the class of each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelled {
+    /// The samples, one per row.
+    pub matrix: Matrix,
+    /// The class of every row, from 0.
+    pub labels: Vec<u32>,
+}
+
+/// Rows made by one task; any number gives the same values, since every row has its own stream.
+const ROWS_PER_TASK: usize = 256;
+
+/// The place of a row in its class.
+#[derive(Clone, Copy)]
+struct Place {
+    class: usize,
+    /// Its number among the rows of the class, from 0.
+    rank: usize,
+    /// Number of rows of the class.
+    size: usize,
+}
+
+/// A cluster count that `n` rows can have.
+fn possible_clusters(n: usize, n_clusters: usize) -> usize {
+    n_clusters.clamp(1, n.max(1))
+}
+
+/// Deals `n` rows to classes of even size in random order, and lets `fill` make each.
+fn generate(
+    n: usize,
+    n_features: usize,
+    n_classes: usize,
+    seed: u64,
+    fill: impl Fn(Place, &mut Stream, &mut [f64]) + Sync,
+) -> Labelled {
+    let mut cards: Vec<usize> = (0..n).collect();
+    shuffle(&mut cards, &mut Stream::new(seed, Use::Order, 0));
+    let place = |card: usize| Place {
+        class: card % n_classes,
+        rank: card / n_classes,
+        size: n / n_classes + usize::from(card % n_classes < n % n_classes),
+    };
+    let mut values = vec![0.0; n * n_features];
+    if n_features > 0 {
+        let rows = values
+            .par_chunks_exact_mut(n_features)
+            .with_min_len(ROWS_PER_TASK);
+        rows.zip(&cards).enumerate().for_each(|(i, (row, &card))| {
+            fill(place(card), &mut Stream::new(seed, Use::Row, i), row);
+        });
+    }
+    Labelled {
+        matrix: Matrix::Dense64 {
+            values,
+            n_rows: n,
+            n_cols: n_features,
+        },
+        labels: cards
+            .iter()
+            .map(|&card| (card % n_classes) as u32)
+            .collect(),
+    }
+}
+
+/// Fisher-Yates.
+fn shuffle(values: &mut [usize], stream: &mut Stream) {
+    for i in (1..values.len()).rev() {
+        values.swap(i, stream.below(i + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests;
