@@ -201,6 +201,12 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
     if is_right {
         return Ok(());
     }
+    if format == Format::Mat && is_mat4(head) {
+        return Err(Error::unsupported(
+            source_name,
+            "MAT v4 files are not read; save it with -v7 in MATLAB, or as NPZ",
+        ));
+    }
     // A prefix of a MAT header is a cut file rather than a foreign one.
     let is_cut = head.len() < 128 && (format == Format::Mat && head.starts_with(b"MATLAB 5.0"));
     if is_cut {
@@ -218,6 +224,19 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
                 .to_string(),
         },
     })
+}
+
+/// Whether the bytes can start a MAT v4 file: type (below 5000), rows, columns, 0 or 1 for
+/// complex, length of a name. No mark tells it for sure.
+fn is_mat4(head: &[u8]) -> bool {
+    let words: Vec<u32> = head
+        .as_chunks()
+        .0
+        .iter()
+        .take(5)
+        .map(|&word| u32::from_le_bytes(word))
+        .collect();
+    matches!(words[..], [kind, _, _, 0 | 1, n_name] if kind < 5000 && (1..256).contains(&n_name))
 }
 
 /// Text must be UTF-8 without NUL, as far as the head shows.

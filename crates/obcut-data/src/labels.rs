@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::detect::{Magic, check_head, inner_suffix};
 use crate::error::{Error, shorten};
 use crate::source::{Input, Source};
-use crate::{Format, csv, npy, npz};
+use crate::{Format, csv, npy, npz, svmlight};
 
 /// Class of every row: codes 0.. in the order of the sorted distinct values, and their names.
 /// Values that are all numbers are sorted as numbers.
@@ -175,6 +175,7 @@ fn from_table(input: Input) -> Result<Truth, Error> {
         Format::Csv | Format::Tsv => csv::load_labels(input),
         Format::Npy => npy::load_labels(input),
         Format::Npz => npz::load_labels(input),
+        Format::Svmlight => svmlight::load_labels(input),
         format => Err(Error::Option {
             source_name: input.name,
             option: "reading labels",

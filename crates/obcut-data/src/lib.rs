@@ -27,10 +27,14 @@ mod csv;
 mod detect;
 mod error;
 mod labels;
+mod mat;
+mod matrix_market;
 mod npy;
 mod npz;
 mod source;
 mod sparse;
+mod svmlight;
+mod text;
 mod values;
 mod variables;
 mod write;
@@ -113,6 +117,9 @@ pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
         Format::Csv | Format::Tsv => csv::load(input, options),
         Format::Npy => npy::load(input, options),
         Format::Npz => npz::load(input, options),
+        Format::Mat => mat::load(input, options),
+        Format::Svmlight => svmlight::load(input, options),
+        Format::MatrixMarket => matrix_market::load(input, options),
         format => Err(Error::NotBuilt {
             source_name: input.name,
             format,
@@ -131,6 +138,9 @@ pub fn describe(source: &Source, options: &LoadOptions) -> Result<Description, E
         Format::Csv | Format::Tsv => csv::describe(input, options),
         Format::Npy => npy::describe(input),
         Format::Npz => npz::describe(input, options),
+        Format::Mat => mat::describe(input, options),
+        Format::Svmlight => svmlight::describe(input),
+        Format::MatrixMarket => matrix_market::describe(input),
         format => Err(Error::NotBuilt {
             source_name: input.name,
             format,

@@ -5,13 +5,12 @@ use std::io::{Read, SeekFrom};
 use obcut::Matrix;
 use zip::ZipArchive;
 
-use crate::columns::dataset_by_columns;
 use crate::error::{Error, shorten};
 use crate::labels::Truth;
 use crate::npy::{Element, Header};
 use crate::source::{Input, ReadSeek};
 use crate::sparse::{Sparse, indices};
-use crate::variables::{TRUTHS, Variable, choose, find};
+use crate::variables::{TRUTHS, Variable, choose, find, with_roles};
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
 
 /// Deflate cannot shrink a byte run further than this.
@@ -207,7 +206,6 @@ fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
             })?
         }
     };
-    let n_rows = matrix.n_rows();
     let truth = match &options.truth {
         Some(name) => {
             let at = archive.find(name)?;
@@ -219,58 +217,7 @@ fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
         Some(name) => Some(archive.numbers(name)?.into_f64()),
         None => None,
     };
-    with_roles(
-        &archive.name,
-        matrix,
-        truth,
-        weights,
-        n_rows,
-        options,
-        Format::Npz,
-    )
-}
-
-/// Puts a table together with classes and weights that are arrays of their own.
-pub(crate) fn with_roles(
-    source_name: &str,
-    matrix: Matrix,
-    truth: Option<Truth>,
-    weights: Option<Vec<f64>>,
-    n_rows: usize,
-    options: &LoadOptions,
-    format: Format,
-) -> Result<Dataset, Error> {
-    let lengths = [
-        (
-            "truth",
-            &options.truth,
-            truth.as_ref().map(|t| t.codes.len()),
-        ),
-        ("weights", &options.weights, weights.as_ref().map(Vec::len)),
-    ];
-    for (role, name, found) in lengths {
-        if let Some(found) = found.filter(|&found| found != n_rows) {
-            return Err(Error::Length {
-                source_name: source_name.to_string(),
-                role,
-                name: name.clone().unwrap_or_default(),
-                found,
-                expected: n_rows,
-            });
-        }
-    }
-    // Here the roles name arrays, so only the choice of columns is left.
-    let columns = LoadOptions {
-        truth: None,
-        weights: None,
-        ..options.clone()
-    };
-    let data = dataset_by_columns(source_name, matrix, &columns, format)?;
-    Ok(Dataset {
-        truth,
-        weights,
-        ..data
-    })
+    with_roles(&archive.name, matrix, truth, weights, options, Format::Npz)
 }
 
 /// Reads one class per row: the first of the usual names, else the only array.

@@ -235,6 +235,8 @@ pub(crate) fn half_to_f64(bits: u16) -> f64 {
 pub(crate) fn transpose<T: Real>(columns: &[T], n_rows: usize, n_cols: usize) -> Vec<T> {
     const BLOCK: usize = 32;
     let mut rows = vec![T::default(); columns.len()];
+    // A shape such as (10^15, 0) would keep the loops busy with nothing.
+    let n_rows = if columns.is_empty() { 0 } else { n_rows };
     for i0 in (0..n_rows).step_by(BLOCK) {
         for j0 in (0..n_cols).step_by(BLOCK) {
             for i in i0..(i0 + BLOCK).min(n_rows) {

@@ -1,7 +1,10 @@
 //! Which array of an NPZ or MAT file holds the features.
 
-use crate::LoadOptions;
+use obcut::Matrix;
+
+use crate::columns::dataset_by_columns;
 use crate::error::{Error, hint_for};
+use crate::{Dataset, Format, LoadOptions, Truth};
 
 /// Names that people give to their features, best first.
 const FEATURES: [&str; 5] = ["X", "fea", "data", "features", "x"];
@@ -82,6 +85,49 @@ pub(crate) fn choose(
             })
         }
     }
+}
+
+/// Puts a table together with classes and weights that are arrays of their own.
+pub(crate) fn with_roles(
+    source_name: &str,
+    matrix: Matrix,
+    truth: Option<Truth>,
+    weights: Option<Vec<f64>>,
+    options: &LoadOptions,
+    format: Format,
+) -> Result<Dataset, Error> {
+    let n_rows = matrix.n_rows();
+    let lengths = [
+        (
+            "truth",
+            &options.truth,
+            truth.as_ref().map(|t| t.codes.len()),
+        ),
+        ("weights", &options.weights, weights.as_ref().map(Vec::len)),
+    ];
+    for (role, name, found) in lengths {
+        if let Some(found) = found.filter(|&found| found != n_rows) {
+            return Err(Error::Length {
+                source_name: source_name.to_string(),
+                role,
+                name: name.clone().unwrap_or_default(),
+                found,
+                expected: n_rows,
+            });
+        }
+    }
+    // Here the roles name arrays, so only the choice of columns is left.
+    let columns = LoadOptions {
+        truth: None,
+        weights: None,
+        ..options.clone()
+    };
+    let data = dataset_by_columns(source_name, matrix, &columns, format)?;
+    Ok(Dataset {
+        truth,
+        weights,
+        ..data
+    })
 }
 
 #[cfg(test)]
