@@ -1,1 +1,164 @@
-//! Files.
+//! Files of obcut: tables and graphs in, labels out.
+//!
+//! | module          | does                                                        |
+//! |-----------------|-------------------------------------------------------------|
+//! | `source`        | opens a file or standard input, unpacks gzip and zstd        |
+//! | `detect`        | format by suffix and by first bytes                          |
+//! | `csv` ...       | one module per format                                        |
+//! | `values`        | binary numbers to `f32` / `f64` in bulk                      |
+//! | `sparse`        | triples and compressed columns to compressed rows            |
+//! | `columns`       | which columns are features, truth and weights                |
+//! | `variables`     | which array of an NPZ or MAT file holds the features         |
+//! | `labels`        | one class per row                                            |
+//! | `write`         | whole files or none                                          |
+//!
+//! A reader never takes memory on a header's word: it grows with the bytes that are there.
+//!
+//! ```no_run
+//! use obcut_data::{LoadOptions, Source, load};
+//! let options = LoadOptions { truth: Some("species".into()), ..LoadOptions::default() };
+//! let data = load(&Source::parse("iris.csv"), &options)?;
+//! println!("{} rows", data.matrix.n_rows());
+//! # Ok::<(), obcut_data::Error>(())
+//! ```
+
+mod columns;
+mod csv;
+mod detect;
+mod error;
+mod labels;
+mod mat;
+mod matrix_market;
+mod npy;
+mod npz;
+mod source;
+mod sparse;
+mod svmlight;
+mod text;
+mod values;
+mod variables;
+mod write;
+
+use serde::Serialize;
+
+pub use detect::Format;
+pub use error::Error;
+pub use labels::{Truth, load_labels};
+pub use source::Source;
+pub use write::{
+    LabelTable, check_output, check_writable, write_atomic, write_csr_npz, write_labels,
+};
+
+use source::Input;
+
+/// How a table is read.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// The format; by default the suffix tells it.
+    pub format: Option<Format>,
+    /// CSV: whether the first line holds names; by default its cells tell.
+    pub header: Option<bool>,
+    /// CSV: what parts the cells; by default a comma or a tab, or what the first line uses.
+    pub delimiter: Option<u8>,
+    /// Feature columns in this order: names, numbers from 0, or ranges of numbers (`3-7`).
+    pub columns: Option<Vec<String>>,
+    /// Columns to leave out, named likewise.
+    pub drop: Vec<String>,
+    /// Column or array (NPZ, MAT) of known classes; never a feature.
+    pub truth: Option<String>,
+    /// Column or array of sample weights; never a feature.
+    pub weights: Option<String>,
+    /// NPZ, MAT: the array of features. By default `X`, `fea`, `data`, `features`, `x`, else the
+    /// only numeric table.
+    pub variable: Option<String>,
+}
+
+/// A table, ready for a fit.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// Samples in rows. `f32` and small integers come in single precision, the rest in double.
+    pub matrix: obcut::Matrix,
+    /// Names of the features, where the file has them.
+    pub feature_names: Option<Vec<String>>,
+    /// Known classes, if asked for (svmlight: always).
+    pub truth: Option<Truth>,
+    /// Sample weights, if asked for.
+    pub weights: Option<Vec<f64>>,
+    /// The format it was read from.
+    pub format: Format,
+}
+
+/// What is in a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// The format.
+    pub format: Format,
+    /// Rows of the table, or of the array of features.
+    pub rows: usize,
+    /// All its columns, truth and weights included.
+    pub cols: usize,
+    /// Stored type in NumPy's words; `mixed` for columns of several types.
+    pub dtype: String,
+    /// Stored entries, if sparse.
+    pub stored: Option<usize>,
+    /// Names of the columns, where the file has them.
+    pub columns: Option<Vec<String>>,
+    /// NPZ, MAT: every array as (name, shape, type).
+    pub arrays: Vec<(String, Vec<usize>, String)>,
+}
+
+/// Reads a table.
+///
+/// # Errors
+/// When the file is missing, damaged, of another format, or a chosen column is not in it.
+pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
+    let input = Input::open(source, options.format)?;
+    match input.format {
+        Format::Csv | Format::Tsv => csv::load(input, options),
+        Format::Npy => npy::load(input, options),
+        Format::Npz => npz::load(input, options),
+        Format::Mat => mat::load(input, options),
+        Format::Svmlight => svmlight::load(input, options),
+        Format::MatrixMarket => matrix_market::load(input, options),
+        format => Err(Error::NotBuilt {
+            source_name: input.name,
+            format,
+            hint: "convert it to CSV or NPY",
+        }),
+    }
+}
+
+/// Tells what is in a file, reading no more of it than needed.
+///
+/// # Errors
+/// When the file is missing, damaged or of another format.
+pub fn describe(source: &Source, options: &LoadOptions) -> Result<Description, Error> {
+    let input = Input::open(source, options.format)?;
+    match input.format {
+        Format::Csv | Format::Tsv => csv::describe(input, options),
+        Format::Npy => npy::describe(input),
+        Format::Npz => npz::describe(input, options),
+        Format::Mat => mat::describe(input, options),
+        Format::Svmlight => svmlight::describe(input),
+        Format::MatrixMarket => matrix_market::describe(input),
+        format => Err(Error::NotBuilt {
+            source_name: input.name,
+            format,
+            hint: "convert it to CSV or NPY",
+        }),
+    }
+}
+
+/// Runs a third-party reader that may panic on damaged input: the user gets an error all the
+/// same. Nothing the closure touched is used afterwards.
+fn without_panic<T>(
+    source_name: &str,
+    read: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(Error::damaged(
+            source_name,
+            "its parts contradict each other",
+        ))
+    })
+}

@@ -1,0 +1,386 @@
+//! Which columns of a table are features, truth and weights.
+
+use std::collections::HashMap;
+
+use obcut::{Csr, Matrix};
+
+use crate::error::{Error, hint_for};
+use crate::values::Real;
+use crate::{Dataset, Format, LoadOptions, Truth};
+
+/// Columns by role, as numbers from 0.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Selection {
+    pub features: Vec<usize>,
+    pub truth: Option<usize>,
+    pub weights: Option<usize>,
+}
+
+/// A table's columns while the user's words for them are looked up.
+struct Columns<'a> {
+    source_name: &'a str,
+    names: Option<&'a [String]>,
+    n_cols: usize,
+}
+
+impl Selection {
+    /// Looks up the columns that the options name.
+    pub(crate) fn new(
+        source_name: &str,
+        names: Option<&[String]>,
+        n_cols: usize,
+        options: &LoadOptions,
+    ) -> Result<Self, Error> {
+        let columns = Columns {
+            source_name,
+            names,
+            n_cols,
+        };
+        let one = |word: &Option<String>| word.as_deref().map(|w| columns.find(w)).transpose();
+        let truth = one(&options.truth)?;
+        let weights = one(&options.weights)?;
+        let mut is_out = vec![false; n_cols];
+        for word in &options.drop {
+            columns.find_all(word)?.for_each(|j| is_out[j] = true);
+        }
+        let mut features = Vec::new();
+        match &options.columns {
+            None => {
+                truth.iter().chain(&weights).for_each(|&j| is_out[j] = true);
+                features.extend((0..n_cols).filter(|&j| !is_out[j]));
+            }
+            Some(words) => {
+                let mut is_in = vec![false; n_cols];
+                for word in words {
+                    for j in columns.find_all(word)?.filter(|&j| !is_out[j]) {
+                        if is_in[j] {
+                            return Err(Error::ChosenTwice {
+                                column: columns.name(j),
+                            });
+                        }
+                        is_in[j] = true;
+                        features.push(j);
+                    }
+                }
+                for (j, role) in [(truth, "the truth"), (weights, "the weights")] {
+                    if let Some(j) = j.filter(|&j| is_in[j]) {
+                        return Err(Error::TwoRoles {
+                            column: columns.name(j),
+                            role,
+                        });
+                    }
+                }
+            }
+        }
+        if features.is_empty() {
+            return Err(Error::NoFeatures {
+                source_name: source_name.to_string(),
+            });
+        }
+        Ok(Self {
+            features,
+            truth,
+            weights,
+        })
+    }
+}
+
+impl Columns<'_> {
+    fn name(&self, j: usize) -> String {
+        column_name(self.names, j)
+    }
+
+    /// One column by name, else by number.
+    fn find(&self, word: &str) -> Result<usize, Error> {
+        if let Some(j) = self
+            .names
+            .and_then(|names| names.iter().position(|name| name == word))
+        {
+            return Ok(j);
+        }
+        match word.parse::<usize>() {
+            Ok(j) if j < self.n_cols => Ok(j),
+            _ => Err(self.missing(word)),
+        }
+    }
+
+    /// One column, or a range of numbers with both ends included.
+    fn find_all(&self, word: &str) -> Result<std::ops::Range<usize>, Error> {
+        let error = match self.find(word) {
+            Ok(j) => return Ok(j..j + 1),
+            Err(error) => error,
+        };
+        let ends = word.split_once('-').and_then(|(a, b)| {
+            Some((
+                a.trim().parse::<usize>().ok()?,
+                b.trim().parse::<usize>().ok()?,
+            ))
+        });
+        match ends {
+            Some((first, last)) if first <= last && last < self.n_cols => Ok(first..last + 1),
+            _ => Err(error),
+        }
+    }
+
+    fn missing(&self, word: &str) -> Error {
+        let hint = match self.names {
+            Some(names) => hint_for(word, names),
+            None => format!(
+                "its columns have no names, only numbers from 0 to {}",
+                self.n_cols - 1
+            ),
+        };
+        Error::NoColumn {
+            source_name: self.source_name.to_string(),
+            column: word.into(),
+            hint,
+        }
+    }
+}
+
+/// A column's name, or its number if it has none.
+pub(crate) fn column_name(names: Option<&[String]>, j: usize) -> String {
+    names
+        .and_then(|names| names.get(j))
+        .cloned()
+        .unwrap_or_else(|| j.to_string())
+}
+
+/// Takes the chosen columns out of a matrix without names; truth and weights are columns too.
+pub(crate) fn dataset_by_columns(
+    source_name: &str,
+    matrix: Matrix,
+    options: &LoadOptions,
+    format: Format,
+) -> Result<Dataset, Error> {
+    check_not_empty(source_name, &matrix)?;
+    let mut data = Dataset {
+        matrix,
+        feature_names: None,
+        truth: None,
+        weights: None,
+        format,
+    };
+    let wants = options.columns.is_some()
+        || !options.drop.is_empty()
+        || options.truth.is_some()
+        || options.weights.is_some();
+    // Not only faster: a sparse matrix may claim more columns than a list of them could hold.
+    if !wants {
+        return Ok(data);
+    }
+    let selection = Selection::new(source_name, None, data.matrix.n_cols(), options)?;
+    data.truth = selection
+        .truth
+        .map(|j| Truth::from_numbers(source_name, &column(&data.matrix, j)))
+        .transpose()?;
+    data.weights = selection.weights.map(|j| column(&data.matrix, j));
+    data.matrix = take(data.matrix, &selection.features);
+    Ok(data)
+}
+
+/// A table needs a row and a column; what comes later may rely on it.
+pub(crate) fn check_not_empty(source_name: &str, matrix: &Matrix) -> Result<(), Error> {
+    let (n_rows, n_cols) = (matrix.n_rows(), matrix.n_cols());
+    if n_rows == 0 || n_cols == 0 {
+        return Err(Error::NoRows {
+            source_name: source_name.to_string(),
+            n_rows,
+            n_cols,
+        });
+    }
+    Ok(())
+}
+
+/// One column, in double precision.
+fn column(matrix: &Matrix, j: usize) -> Vec<f64> {
+    fn of_rows<T: Real>(x: &Csr<T>, j: usize) -> Vec<f64> {
+        let mut out = vec![0.0; x.offsets.len() - 1];
+        for (i, value) in out.iter_mut().enumerate() {
+            let row = x.offsets[i] as usize..x.offsets[i + 1] as usize;
+            for p in row.filter(|&p| x.columns[p] == j as i64) {
+                *value += x.values[p].to_f64();
+            }
+        }
+        out
+    }
+    match matrix {
+        Matrix::Dense32 { values, n_cols, .. } => values
+            .iter()
+            .skip(j)
+            .step_by(*n_cols)
+            .map(|&v| f64::from(v))
+            .collect(),
+        Matrix::Dense64 { values, n_cols, .. } => {
+            values.iter().skip(j).step_by(*n_cols).copied().collect()
+        }
+        Matrix::Sparse32(x) => of_rows(x, j),
+        Matrix::Sparse64(x) => of_rows(x, j),
+    }
+}
+
+/// The matrix with only the columns named, in that order.
+fn take(matrix: Matrix, keep: &[usize]) -> Matrix {
+    fn dense<T: Copy>(values: &[T], n_cols: usize, keep: &[usize]) -> Vec<T> {
+        values
+            .chunks_exact(n_cols)
+            .flat_map(|row| keep.iter().map(|&j| row[j]))
+            .collect()
+    }
+    fn sparse<T: Copy>(x: &Csr<T>, keep: &[usize]) -> Csr<T> {
+        let place: HashMap<i64, i64> = keep
+            .iter()
+            .enumerate()
+            .map(|(new, &old)| (old as i64, new as i64))
+            .collect();
+        let mut out = Csr {
+            offsets: vec![0],
+            columns: vec![],
+            values: vec![],
+            n_cols: keep.len(),
+        };
+        for row in x.offsets.windows(2) {
+            for p in row[0] as usize..row[1] as usize {
+                if let Some(&new) = place.get(&x.columns[p]) {
+                    out.columns.push(new);
+                    out.values.push(x.values[p]);
+                }
+            }
+            out.offsets.push(out.columns.len() as i64);
+        }
+        out
+    }
+    if keep.len() == matrix.n_cols() && keep.iter().enumerate().all(|(i, &j)| i == j) {
+        return matrix;
+    }
+    match &matrix {
+        Matrix::Dense32 {
+            values,
+            n_rows,
+            n_cols,
+        } => Matrix::Dense32 {
+            values: dense(values, *n_cols, keep),
+            n_rows: *n_rows,
+            n_cols: keep.len(),
+        },
+        Matrix::Dense64 {
+            values,
+            n_rows,
+            n_cols,
+        } => Matrix::Dense64 {
+            values: dense(values, *n_cols, keep),
+            n_rows: *n_rows,
+            n_cols: keep.len(),
+        },
+        Matrix::Sparse32(x) => Matrix::Sparse32(sparse(x, keep)),
+        Matrix::Sparse64(x) => Matrix::Sparse64(sparse(x, keep)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        ["id", "a", "b", "c", "class"].map(String::from).to_vec()
+    }
+
+    fn select(options: &LoadOptions) -> Result<Selection, Error> {
+        Selection::new("t.csv", Some(&names()), 5, options)
+    }
+
+    fn words(list: &[&str]) -> Vec<String> {
+        list.iter().map(|w| w.to_string()).collect()
+    }
+
+    #[test]
+    fn columns_are_found_by_name_number_and_range() {
+        let options = LoadOptions {
+            columns: Some(words(&["3", "a-b", "1-2"])),
+            ..LoadOptions::default()
+        };
+        assert!(
+            select(&options)
+                .unwrap_err()
+                .to_string()
+                .contains("no column 'a-b'")
+        );
+        let options = LoadOptions {
+            columns: Some(words(&["c", "1-2"])),
+            ..options
+        };
+        assert_eq!(select(&options).unwrap().features, [3, 1, 2]);
+    }
+
+    #[test]
+    fn truth_and_dropped_columns_are_no_features() {
+        let options = LoadOptions {
+            truth: Some("class".into()),
+            drop: words(&["id"]),
+            ..LoadOptions::default()
+        };
+        let selection = select(&options).unwrap();
+        assert_eq!(
+            (selection.features, selection.truth),
+            (vec![1, 2, 3], Some(4))
+        );
+    }
+
+    #[test]
+    fn one_column_cannot_have_two_roles() {
+        let options = LoadOptions {
+            truth: Some("class".into()),
+            columns: Some(words(&["0-4"])),
+            ..LoadOptions::default()
+        };
+        let error = select(&options).unwrap_err();
+        assert!(
+            error.is_usage() && error.to_string().contains("the truth"),
+            "{error}"
+        );
+        let options = LoadOptions {
+            columns: Some(words(&["a", "0-2"])),
+            ..LoadOptions::default()
+        };
+        assert!(
+            select(&options)
+                .unwrap_err()
+                .to_string()
+                .contains("chosen twice")
+        );
+        let options = LoadOptions {
+            drop: words(&["0-4"]),
+            ..LoadOptions::default()
+        };
+        assert!(matches!(select(&options), Err(Error::NoFeatures { .. })));
+    }
+
+    #[test]
+    fn columns_of_all_kinds_of_matrix_can_be_taken() {
+        let x = Csr {
+            offsets: vec![0, 2, 3],
+            columns: vec![0, 2, 1],
+            values: vec![1.0, 2.0, 3.0],
+            n_cols: 3,
+        };
+        let m = Matrix::Sparse64(x);
+        assert_eq!(column(&m, 2), [2.0, 0.0]);
+        let Matrix::Sparse64(y) = take(m, &[2, 1]) else {
+            panic!()
+        };
+        assert_eq!(
+            (y.offsets, y.columns, y.n_cols),
+            (vec![0, 1, 2], vec![0, 1], 2)
+        );
+        let m = Matrix::Dense32 {
+            values: vec![1.0, 2.0, 3.0, 4.0],
+            n_rows: 2,
+            n_cols: 2,
+        };
+        assert_eq!(column(&m, 1), [2.0, 4.0]);
+        let Matrix::Dense32 { values, .. } = take(m, &[1]) else {
+            panic!()
+        };
+        assert_eq!(values, [2.0, 4.0]);
+    }
+}

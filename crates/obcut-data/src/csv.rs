@@ -1,0 +1,377 @@
+//! Tables of text: CSV and TSV.
+//!
+//! The first line holds names if none of its cells is a number, or if a cell that is none stands
+//! above one that is. So `5.1,3.5,setosa` above `4.9,3.0,setosa` is data: tables of this field
+//! often have a class in words and no header.
+
+use std::io::BufRead;
+
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use obcut::Matrix;
+
+use crate::columns::{Selection, column_name};
+use crate::error::{Error, shorten_bytes};
+use crate::labels::TruthBuilder;
+use crate::source::Input;
+use crate::{Dataset, Description, Format, LoadOptions, Truth};
+
+/// An open table of text, past its header.
+struct Table {
+    source_name: String,
+    reader: Reader<Box<dyn BufRead>>,
+    names: Option<Vec<String>>,
+    n_cols: usize,
+    /// Records that were read to tell a header from data, last first.
+    pending: Vec<ByteRecord>,
+}
+
+impl Table {
+    fn open(input: Input, header: Option<bool>, delimiter: Option<u8>) -> Result<Self, Error> {
+        let Input {
+            name: source_name,
+            mut reader,
+            format,
+            ..
+        } = input;
+        let delimiter = match delimiter {
+            Some(delimiter) => delimiter,
+            None => {
+                let head = reader
+                    .fill_buf()
+                    .map_err(|e| Error::reading(&source_name, e))?;
+                sniff(head, format)
+            }
+        };
+        let mut table = Self {
+            reader: ReaderBuilder::new()
+                .has_headers(false)
+                // Ragged rows get our own message.
+                .flexible(true)
+                .delimiter(delimiter)
+                .buffer_capacity(1 << 18)
+                .from_reader(reader),
+            source_name,
+            names: None,
+            n_cols: 0,
+            pending: Vec::new(),
+        };
+        table.read_header(header)?;
+        Ok(table)
+    }
+
+    fn read_header(&mut self, header: Option<bool>) -> Result<(), Error> {
+        let (mut first, mut second) = (ByteRecord::new(), ByteRecord::new());
+        if !self.read(&mut first)? {
+            return Err(Error::Empty {
+                source_name: self.source_name.clone(),
+            });
+        }
+        self.n_cols = first.len();
+        let has_second = self.next(&mut second)?;
+        if has_second {
+            self.pending.push(second.clone());
+        }
+        if header.unwrap_or_else(|| is_header(&first, &second)) {
+            let mut names = Vec::with_capacity(first.len());
+            for cell in &first {
+                names.push(self.text(&first, cell)?.to_string());
+            }
+            self.names = Some(names);
+        } else {
+            self.pending.push(first);
+        }
+        Ok(())
+    }
+
+    /// The next record with the right number of cells, or none.
+    fn next(&mut self, record: &mut ByteRecord) -> Result<bool, Error> {
+        if let Some(pending) = self.pending.pop() {
+            *record = pending;
+            return Ok(true);
+        }
+        if !self.read(record)? {
+            return Ok(false);
+        }
+        if record.len() != self.n_cols {
+            return Err(Error::Ragged {
+                source_name: self.source_name.clone(),
+                line: line_of(record),
+                found: record.len(),
+                expected: self.n_cols,
+            });
+        }
+        Ok(true)
+    }
+
+    fn read(&mut self, record: &mut ByteRecord) -> Result<bool, Error> {
+        self.reader
+            .read_byte_record(record)
+            .map_err(|e| match e.into_kind() {
+                csv::ErrorKind::Io(cause) => Error::reading(&self.source_name, cause),
+                other => Error::damaged(&self.source_name, format!("{other:?}")),
+            })
+    }
+
+    /// A cell as text.
+    fn text<'a>(&self, record: &ByteRecord, cell: &'a [u8]) -> Result<&'a str, Error> {
+        std::str::from_utf8(cell)
+            .map(str::trim)
+            .map_err(|_| Error::NotText {
+                source_name: self.source_name.clone(),
+                problem: format!("line {}: '{}'", line_of(record), shorten_bytes(cell)),
+                found: "save it as UTF-8".to_string(),
+            })
+    }
+
+    /// A cell as a number.
+    fn number(&self, record: &ByteRecord, j: usize) -> Result<f64, Error> {
+        let cell = &record[j];
+        // Most cells need no trimming, and std checks UTF-8 far faster than it parses numbers.
+        if let Some(value) = std::str::from_utf8(cell)
+            .ok()
+            .and_then(|t| t.trim().parse().ok())
+        {
+            return Ok(value);
+        }
+        let source_name = self.source_name.clone();
+        let column = column_name(self.names.as_deref(), j);
+        let line = line_of(record);
+        if cell.trim_ascii().is_empty() {
+            return Err(Error::Missing {
+                source_name,
+                place: format!("line {line}"),
+                column,
+            });
+        }
+        Err(Error::NotANumber {
+            source_name,
+            line,
+            column,
+            text: shorten_bytes(cell),
+        })
+    }
+}
+
+/// The line a record starts on, from 1.
+fn line_of(record: &ByteRecord) -> u64 {
+    record.position().map_or(0, csv::Position::line)
+}
+
+/// What parts the cells of the first line.
+fn sniff(head: &[u8], format: Format) -> u8 {
+    if format == Format::Tsv {
+        return b'\t';
+    }
+    let line = head
+        .split(|&b| b == b'\n')
+        .find(|line| !line.trim_ascii().is_empty());
+    let has = |delimiter: &u8| line.is_some_and(|line| line.contains(delimiter));
+    [b',', b';', b'\t'].into_iter().find(has).unwrap_or(b',')
+}
+
+/// See the module's words. An empty cell speaks for neither side.
+fn is_header(first: &ByteRecord, second: &ByteRecord) -> bool {
+    let is_number = |cell: &[u8]| {
+        std::str::from_utf8(cell).is_ok_and(|text| text.trim().parse::<f64>().is_ok())
+    };
+    let is_word = |cell: &[u8]| !cell.trim_ascii().is_empty() && !is_number(cell);
+    first.iter().any(is_word)
+        && (!first.iter().any(is_number)
+            || first
+                .iter()
+                .zip(second)
+                .any(|(above, below)| is_word(above) && is_number(below)))
+}
+
+/// Reads a table; numbers come in double precision.
+pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
+    let format = input.format;
+    let mut table = Table::open(input, options.header, options.delimiter)?;
+    let names = table.names.clone();
+    let selection = Selection::new(&table.source_name, names.as_deref(), table.n_cols, options)?;
+    let mut values = Vec::new();
+    let mut truth = TruthBuilder::default();
+    let mut weights = Vec::new();
+    let mut record = ByteRecord::new();
+    let mut n_rows = 0;
+    while table.next(&mut record)? {
+        for &j in &selection.features {
+            values.push(table.number(&record, j)?);
+        }
+        if let Some(j) = selection.truth {
+            truth.push(table.text(&record, &record[j])?);
+        }
+        if let Some(j) = selection.weights {
+            weights.push(table.number(&record, j)?);
+        }
+        n_rows += 1;
+    }
+    let n_cols = selection.features.len();
+    if n_rows == 0 {
+        return Err(Error::NoRows {
+            source_name: table.source_name,
+            n_rows,
+            n_cols,
+        });
+    }
+    let truth = selection
+        .truth
+        .map(|_| truth.finish(&table.source_name))
+        .transpose()?;
+    Ok(Dataset {
+        matrix: Matrix::Dense64 {
+            values,
+            n_rows,
+            n_cols,
+        },
+        feature_names: names.map(|names| {
+            selection
+                .features
+                .iter()
+                .map(|&j| names[j].clone())
+                .collect()
+        }),
+        truth,
+        weights: selection.weights.map(|_| weights),
+        format,
+    })
+}
+
+/// Counts the rows; cells are not looked at.
+pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
+    let format = input.format;
+    let mut table = Table::open(input, options.header, options.delimiter)?;
+    let mut record = ByteRecord::new();
+    let mut rows = 0;
+    while table.next(&mut record)? {
+        rows += 1;
+    }
+    Ok(Description {
+        format,
+        rows,
+        cols: table.n_cols,
+        dtype: "float64".to_string(),
+        stored: None,
+        columns: table.names,
+        arrays: Vec::new(),
+    })
+}
+
+/// One class per row: the only column, or the one called `label`.
+pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
+    let mut table = Table::open(input, None, None)?;
+    let named = |names: &Vec<String>| names.iter().position(|name| name == "label");
+    let j = match table.names.as_ref().and_then(named) {
+        Some(j) => j,
+        None if table.n_cols == 1 => 0,
+        None => {
+            return Err(Error::NoColumn {
+                source_name: table.source_name,
+                column: "label".to_string(),
+                hint: "labels need one column, or one with this name in the first line".to_string(),
+            });
+        }
+    };
+    let mut truth = TruthBuilder::default();
+    let mut record = ByteRecord::new();
+    while table.next(&mut record)? {
+        truth.push(table.text(&record, &record[j])?);
+    }
+    truth.finish(&table.source_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(text: &str) -> Input {
+        Input::from_bytes("t.csv", text.as_bytes().to_vec(), Format::Csv).unwrap()
+    }
+
+    fn values(text: &str) -> Vec<f64> {
+        match load(input(text), &LoadOptions::default()).unwrap().matrix {
+            Matrix::Dense64 { values, .. } => values,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn message(text: &str) -> String {
+        load(input(text), &LoadOptions::default())
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn a_header_is_told_from_data() {
+        assert_eq!(values("a,b\n1,2\n"), [1.0, 2.0]);
+        assert_eq!(values("3,4\n1,2"), [3.0, 4.0, 1.0, 2.0]);
+        assert_eq!(values("\u{feff}a\n1\n"), [1.0]);
+        let options = LoadOptions {
+            truth: Some("2".into()),
+            ..LoadOptions::default()
+        };
+        let data = load(input("1,2,x\n3,4,y\n"), &options).unwrap();
+        assert_eq!((data.matrix.n_rows(), data.feature_names), (2, None));
+        let data = load(input("a,b,c\n3,4,y\n"), &options).unwrap();
+        assert_eq!(data.feature_names.unwrap(), ["a", "b"]);
+    }
+
+    #[test]
+    fn quotes_blanks_and_other_delimiters_are_read() {
+        assert_eq!(
+            values("a;b\r\n\"1\"; 2.5 \r\n\r\n-1e3;nan\r\n")[..3],
+            [1.0, 2.5, -1000.0]
+        );
+        assert_eq!(values("1\t2\n"), [1.0, 2.0]);
+        assert_eq!(values("\"x,y\",z\n1,2\n"), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn messages_name_line_and_column() {
+        assert_eq!(
+            message("a,b\n1,2\n1,2,3\n"),
+            "t.csv, line 3: 3 cells where the first line has 2; check quotes and delimiters"
+        );
+        let text = message("a,b\n1,2\n3,red\n");
+        assert!(
+            text.starts_with("t.csv, line 3, column 'b': 'red' is no number"),
+            "{text}"
+        );
+        let text = message("a,b\n1,2\n,4\n");
+        assert!(
+            text.starts_with("t.csv, line 3, column 'a' has no value"),
+            "{text}"
+        );
+        assert_eq!(
+            message("a,b\n"),
+            "t.csv holds 0 rows x 2 columns; at least one of each is needed"
+        );
+        assert_eq!(message("\n\n"), "t.csv is empty");
+    }
+
+    #[test]
+    fn a_bad_byte_far_inside_is_found() {
+        let mut bytes = b"a,b\n".to_vec();
+        bytes.extend(b"1,2\n".repeat(40_000));
+        bytes.extend(b"1,\xff\n");
+        let input = Input::from_bytes("t.csv", bytes, Format::Csv).unwrap();
+        let text = load(input, &LoadOptions::default())
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("line 40002"), "{text}");
+    }
+
+    #[test]
+    fn labels_are_the_only_column_or_the_named_one() {
+        assert_eq!(
+            load_labels(input("label\n3\n1\n3\n")).unwrap().codes,
+            [1, 0, 1]
+        );
+        assert_eq!(load_labels(input("3\n1\n")).unwrap().names, ["1", "3"]);
+        assert_eq!(
+            load_labels(input("row,label\n0,b\n1,a\n")).unwrap().codes,
+            [1, 0]
+        );
+        assert!(load_labels(input("1,2\n3,4\n")).is_err());
+    }
+}

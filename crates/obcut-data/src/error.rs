@@ -1,0 +1,436 @@
+//! What can be wrong with a file: one variant per cause, one line per message, and what to do.
+
+use std::io;
+
+use crate::detect::Format;
+
+/// Any failure of reading or writing a file. `source_name` is the file as the user named it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // --- what was asked for cannot be done: usage ---
+    /// The file is not there.
+    #[error("{source_name}: no such file")]
+    NotFound {
+        /// The file.
+        source_name: String,
+    },
+    /// A folder where a file is needed.
+    #[error("{source_name} is a folder; name a file in it")]
+    IsDirectory {
+        /// The folder.
+        source_name: String,
+    },
+    /// A suffix that tells no format.
+    #[error(
+        "{source_name}: the suffix tells no format; give --format, one of {}",
+        Format::NAMES
+    )]
+    UnknownSuffix {
+        /// The file.
+        source_name: String,
+    },
+    /// A word that names no format.
+    #[error("unknown format '{word}'; choose one of {}", Format::NAMES)]
+    UnknownFormat {
+        /// The word.
+        word: String,
+    },
+    /// A column that is not in the table.
+    #[error("{source_name} has no column '{column}'; {hint}")]
+    NoColumn {
+        /// The file.
+        source_name: String,
+        /// The column asked for.
+        column: String,
+        /// The nearest name, or what there is.
+        hint: String,
+    },
+    /// One column in two roles.
+    #[error("column '{column}' is {role} and a feature at once; take it out of --columns")]
+    TwoRoles {
+        /// The column.
+        column: String,
+        /// `the truth` or `the weights`.
+        role: &'static str,
+    },
+    /// A column chosen twice.
+    #[error("column '{column}' is chosen twice; name it once in --columns")]
+    ChosenTwice {
+        /// The column.
+        column: String,
+    },
+    /// No feature is left.
+    #[error("{source_name}: no feature column is left; see --columns, --drop and --truth")]
+    NoFeatures {
+        /// The file.
+        source_name: String,
+    },
+    /// An array that is not in the file.
+    #[error("{source_name} has no array '{variable}'; {hint}")]
+    NoVariable {
+        /// The file.
+        source_name: String,
+        /// The array asked for.
+        variable: String,
+        /// What there is.
+        hint: String,
+    },
+    /// Several arrays could be the features, or none.
+    #[error("{source_name}: cannot tell which array holds the features; {hint}")]
+    WhichVariable {
+        /// The file.
+        source_name: String,
+        /// What there is, and how to choose.
+        hint: String,
+    },
+    /// An option that the format has no use for.
+    #[error("{source_name}: {option} cannot be used with {format} files; {hint}")]
+    Option {
+        /// The file.
+        source_name: String,
+        /// The option.
+        option: &'static str,
+        /// The format.
+        format: Format,
+        /// What to do instead.
+        hint: &'static str,
+    },
+    /// Built without the format.
+    #[error("{source_name}: this build cannot handle {format} files; {hint}")]
+    NotBuilt {
+        /// The file.
+        source_name: String,
+        /// The format.
+        format: Format,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The output is there already.
+    #[error("{path} exists; use --force to replace it")]
+    OutputExists {
+        /// The output.
+        path: String,
+    },
+    /// An output with a suffix that tells no format.
+    #[error("{path}: the suffix tells no output format; use one of {choices}")]
+    OutputSuffix {
+        /// The output.
+        path: String,
+        /// Known suffixes.
+        choices: &'static str,
+    },
+    /// The folder of an output is not there.
+    #[error("{path}: the folder {folder} does not exist; make it first")]
+    OutputFolder {
+        /// The output.
+        path: String,
+        /// Its folder.
+        folder: String,
+    },
+
+    // --- the system said no ---
+    /// Reading failed.
+    #[error("cannot read {source_name}: {cause}")]
+    Read {
+        /// The file.
+        source_name: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Writing failed.
+    #[error("cannot write {path}: {cause}")]
+    Write {
+        /// The output.
+        path: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+
+    // --- the data is bad ---
+    /// Nothing in the file.
+    #[error("{source_name} is empty")]
+    Empty {
+        /// The file.
+        source_name: String,
+    },
+    /// A table without rows or without columns.
+    #[error("{source_name} holds {n_rows} rows x {n_cols} columns; at least one of each is needed")]
+    NoRows {
+        /// The file.
+        source_name: String,
+        /// Rows.
+        n_rows: usize,
+        /// Columns.
+        n_cols: usize,
+    },
+    /// The content is another format than the suffix or `--format` says.
+    #[error("{source_name} is not a {expected} file; {found}")]
+    WrongFormat {
+        /// The file.
+        source_name: String,
+        /// The format that was expected.
+        expected: Format,
+        /// What the content looks like, and what to do.
+        found: String,
+    },
+    /// Bytes that are no text in a text format.
+    #[error("{source_name} is not a text file ({problem}); {found}")]
+    NotText {
+        /// The file.
+        source_name: String,
+        /// The bytes at fault.
+        problem: String,
+        /// What the content looks like, and what to do.
+        found: String,
+    },
+    /// A row with another number of cells than the first.
+    #[error(
+        "{source_name}, line {line}: {found} cells where the first line has {expected}; check quotes and delimiters"
+    )]
+    Ragged {
+        /// The file.
+        source_name: String,
+        /// Line, from 1.
+        line: u64,
+        /// Cells in the line.
+        found: usize,
+        /// Cells in the first line.
+        expected: usize,
+    },
+    /// Text in a column of numbers.
+    #[error(
+        "{source_name}, line {line}, column '{column}': '{text}' is no number; leave the column out with --columns or --drop, or name it with --truth"
+    )]
+    NotANumber {
+        /// The file.
+        source_name: String,
+        /// Line, from 1.
+        line: u64,
+        /// Name or number of the column.
+        column: String,
+        /// The cell, shortened.
+        text: String,
+    },
+    /// An empty cell, or a null.
+    #[error(
+        "{source_name}, {place}, column '{column}' has no value; fill it, remove the row, or leave the column out with --drop"
+    )]
+    Missing {
+        /// The file.
+        source_name: String,
+        /// `line 3` (from 1) or `row 2` (from 0).
+        place: String,
+        /// Name or number of the column.
+        column: String,
+    },
+    /// A line of a text format that cannot be read.
+    #[error("{source_name}, line {line}: {problem}")]
+    Line {
+        /// The file.
+        source_name: String,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A file that breaks the rules of its format, or ends early.
+    #[error("{source_name} is damaged or cut short: {problem}")]
+    Damaged {
+        /// The file.
+        source_name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A sound file with something this program does not read.
+    #[error("{source_name}: {problem}")]
+    Unsupported {
+        /// The file.
+        source_name: String,
+        /// What it is, and what to do.
+        problem: String,
+    },
+    /// Truth, weights or labels of another length than the table.
+    #[error("{source_name}: {role} '{name}' has {found} entries for {expected} rows")]
+    Length {
+        /// The file.
+        source_name: String,
+        /// `truth` or `weights`.
+        role: &'static str,
+        /// Name of the column or array.
+        name: String,
+        /// Entries there are.
+        found: usize,
+        /// Rows of the table.
+        expected: usize,
+    },
+    /// A class that is missing, not finite, or a number too large to be told from its neighbours.
+    #[error("{source_name}: the label of row {row} is {problem} (rows count from 0)")]
+    Label {
+        /// The file.
+        source_name: String,
+        /// Row, from 0.
+        row: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Error {
+    /// Whether the request is at fault (exit code 2) rather than the data (exit code 3).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::IsDirectory { .. }
+            | Self::UnknownSuffix { .. }
+            | Self::UnknownFormat { .. }
+            | Self::NoColumn { .. }
+            | Self::TwoRoles { .. }
+            | Self::ChosenTwice { .. }
+            | Self::NoFeatures { .. }
+            | Self::NoVariable { .. }
+            | Self::WhichVariable { .. }
+            | Self::Option { .. }
+            | Self::NotBuilt { .. }
+            | Self::OutputExists { .. }
+            | Self::OutputSuffix { .. }
+            | Self::OutputFolder { .. }
+            | Self::Read { .. }
+            | Self::Write { .. } => true,
+            Self::Empty { .. }
+            | Self::NoRows { .. }
+            | Self::WrongFormat { .. }
+            | Self::NotText { .. }
+            | Self::Ragged { .. }
+            | Self::NotANumber { .. }
+            | Self::Missing { .. }
+            | Self::Line { .. }
+            | Self::Damaged { .. }
+            | Self::Unsupported { .. }
+            | Self::Length { .. }
+            | Self::Label { .. } => false,
+        }
+    }
+
+    /// A failed read: what the system says is its own; anything else is a decoder's complaint
+    /// about the bytes.
+    pub(crate) fn reading(source_name: &str, cause: io::Error) -> Self {
+        let source_name = source_name.to_string();
+        if cause.raw_os_error().is_some() {
+            return Self::Read { source_name, cause };
+        }
+        let problem = match cause.kind() {
+            io::ErrorKind::UnexpectedEof => "the file ends too early".to_string(),
+            _ => shorten(&cause.to_string(), 120),
+        };
+        Self::Damaged {
+            source_name,
+            problem,
+        }
+    }
+
+    /// A broken rule of the format.
+    pub(crate) fn damaged(source_name: &str, problem: impl Into<String>) -> Self {
+        Self::Damaged {
+            source_name: source_name.to_string(),
+            problem: problem.into(),
+        }
+    }
+
+    /// Sound, but not for us.
+    pub(crate) fn unsupported(source_name: &str, problem: impl Into<String>) -> Self {
+        Self::Unsupported {
+            source_name: source_name.to_string(),
+            problem: problem.into(),
+        }
+    }
+
+    /// A line that cannot be read.
+    pub(crate) fn line(source_name: &str, line: u64, problem: impl Into<String>) -> Self {
+        Self::Line {
+            source_name: source_name.to_string(),
+            line,
+            problem: problem.into(),
+        }
+    }
+}
+
+/// At most `limit` characters of a text, on one line.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let mut out: String = text
+        .chars()
+        .take(limit)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(limit).is_some() {
+        out.push_str("...");
+    }
+    out
+}
+
+/// Bytes from a text file, shortened to 40 characters for a message.
+pub(crate) fn shorten_bytes(bytes: &[u8]) -> String {
+    shorten(&String::from_utf8_lossy(&bytes[..bytes.len().min(400)]), 40)
+}
+
+/// A hint for a name that is not there: the nearest one, else the first few.
+pub(crate) fn hint_for(wanted: &str, names: &[String]) -> String {
+    let nearest = names
+        .iter()
+        .map(|name| (distance(wanted, name), name))
+        .min();
+    match nearest {
+        Some((d, name)) if d <= 1 + wanted.chars().count() / 3 => {
+            format!("did you mean '{}'?", shorten(name, 40))
+        }
+        Some(_) => {
+            let few: Vec<String> = names.iter().take(8).map(|n| shorten(n, 40)).collect();
+            let more = if names.len() > few.len() { ", ..." } else { "" };
+            format!("there are {}: {}{more}", names.len(), few.join(", "))
+        }
+        None => "there is none".to_string(),
+    }
+}
+
+/// Levenshtein distance without regard to case; long names are cut, a typo shows early enough.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().take(64).collect();
+    let b: Vec<char> = b.to_lowercase().chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_is_met_with_the_nearest_name() {
+        let names = ["sepal_length".to_string(), "species".to_string()];
+        assert_eq!(hint_for("Specis", &names), "did you mean 'species'?");
+        assert_eq!(
+            hint_for("zzzzzz", &names),
+            "there are 2: sepal_length, species"
+        );
+        assert_eq!(hint_for("zzz", &[]), "there is none");
+    }
+
+    #[test]
+    fn texts_in_messages_stay_short_and_on_one_line() {
+        assert_eq!(shorten("a\nb", 40), "a\\nb");
+        assert_eq!(
+            shorten(&"x".repeat(50), 40),
+            format!("{}...", "x".repeat(40))
+        );
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,193 @@
+//! MATLAB files of version 5 to 7 (`save`, `save -v6`, `save -v7`), numeric and sparse variables.
+//!
+//! A file is a header of 128 bytes and one element per variable, each a tag (type, length) and
+//! its bytes; version 7 packs them with zlib. A matrix holds the elements flags, dimensions, name
+//! and values, where the values may be stored in a smaller type than the variable has.
+//! Written here rather than taken from a crate: those panic on damaged files.
+
+mod elements;
+
+use std::io::{BufReader, Read, SeekFrom};
+
+use flate2::bufread::ZlibDecoder;
+use obcut::Matrix;
+
+use crate::error::Error;
+use crate::labels::Truth;
+use crate::source::{Input, ReadSeek};
+use crate::variables::{Variable, choose, find, with_roles};
+use crate::{Dataset, Description, Format, LoadOptions};
+use elements::{Class, Elements};
+
+const HEADER: u64 = 128;
+/// Types of elements.
+const MATRIX: u32 = 14;
+const PACKED: u32 = 15;
+/// Deflate cannot shrink a byte run further than this.
+const MAX_RATIO: u64 = 1032;
+/// An open file and where its variables are.
+struct Archive {
+    name: String,
+    reader: Box<dyn ReadSeek>,
+    length: u64,
+    big_endian: bool,
+    /// Start of every variable's element.
+    starts: Vec<u64>,
+    /// Room for entries of every variable, if sparse.
+    stored: Vec<Option<usize>>,
+    variables: Vec<Variable>,
+}
+
+impl Archive {
+    fn open(input: Input) -> Result<Self, Error> {
+        let (name, bytes) = input.seekable()?;
+        let mut reader = bytes.reader();
+        let mut header = [0u8; HEADER as usize];
+        let length = reader
+            .read_exact(&mut header)
+            .and_then(|()| reader.seek(SeekFrom::End(0)))
+            .map_err(|e| Error::reading(&name, e))?;
+        let big_endian = &header[126..] == b"MI";
+        let (starts, stored, variables) = (Vec::new(), Vec::new(), Vec::new());
+        let mut archive = Self {
+            name,
+            reader,
+            length,
+            big_endian,
+            starts,
+            stored,
+            variables,
+        };
+        let mut start = HEADER;
+        while start < length {
+            start = archive.add(start)?;
+        }
+        Ok(archive)
+    }
+
+    /// Runs `read` on the elements of the variable at `start`, if there is one, and tells where
+    /// the next begins.
+    fn read<T>(
+        &mut self,
+        start: u64,
+        read: impl FnOnce(&mut Elements<'_>) -> Result<T, Error>,
+    ) -> Result<(Option<T>, u64), Error> {
+        let (name, big_endian) = (&self.name, self.big_endian);
+        self.reader
+            .seek(SeekFrom::Start(start))
+            .map_err(|e| Error::reading(name, e))?;
+        let tag = Elements {
+            name,
+            reader: Box::new(&mut self.reader),
+            big_endian,
+            most: 0,
+        }
+        .tag()?;
+        let end = start + 8 + u64::from(tag.n_bytes);
+        if end > self.length {
+            let problem = format!("a variable ends at byte {end} of {}", self.length);
+            return Err(Error::damaged(name, problem));
+        }
+        let body = (&mut self.reader).take(u64::from(tag.n_bytes));
+        let mut elements = match tag.kind {
+            MATRIX => Elements {
+                name,
+                reader: Box::new(body),
+                big_endian,
+                most: u64::from(tag.n_bytes),
+            },
+            PACKED => {
+                let most = u64::from(tag.n_bytes) * MAX_RATIO;
+                let unpacked = BufReader::new(ZlibDecoder::new(BufReader::new(body)));
+                let mut inner = Elements {
+                    name,
+                    reader: Box::new(unpacked),
+                    big_endian,
+                    most,
+                };
+                if inner.tag()?.kind != MATRIX {
+                    return Ok((None, end));
+                }
+                inner
+            }
+            _ => return Ok((None, end)),
+        };
+        Ok((Some(read(&mut elements)?), end))
+    }
+
+    fn add(&mut self, start: u64) -> Result<u64, Error> {
+        let (head, end) = self.read(start, |elements| elements.head())?;
+        // Objects of newer MATLABs come with a nameless variable.
+        if let Some(head) = head.filter(|head| !head.name.is_empty()) {
+            self.starts.push(start);
+            self.stored.push(match head.class {
+                Class::Sparse { .. } => Some(head.n_max as usize),
+                _ => None,
+            });
+            self.variables.push(Variable {
+                name: head.name,
+                shape: head.shape,
+                dtype: head.class.name().to_string(),
+                is_number: !matches!(head.class, Class::Other(_)),
+            });
+        }
+        Ok(end)
+    }
+
+    fn matrix(&mut self, at: usize) -> Result<Matrix, Error> {
+        let (matrix, _) = self.read(self.starts[at], |elements| {
+            let head = elements.head()?;
+            elements.matrix(&head)
+        })?;
+        matrix.ok_or_else(|| Error::damaged(&self.name, "a variable is gone"))
+    }
+
+    fn vector(&mut self, name: &str) -> Result<Vec<f64>, Error> {
+        let at = find(&self.name, &self.variables, name)?;
+        let (vector, _) = self.read(self.starts[at], |elements| {
+            let head = elements.head()?;
+            elements.vector(&head)
+        })?;
+        vector.ok_or_else(|| Error::damaged(&self.name, "a variable is gone"))
+    }
+}
+
+/// Reads a table, dense or sparse.
+pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
+    let mut archive = Archive::open(input)?;
+    let at = choose(&archive.name, &archive.variables, options)?;
+    let matrix = archive.matrix(at)?;
+    let truth = match &options.truth {
+        Some(name) => {
+            let values = archive.vector(name)?;
+            Some(Truth::from_numbers(&archive.name, &values)?)
+        }
+        None => None,
+    };
+    let weights = options
+        .weights
+        .as_ref()
+        .map(|name| archive.vector(name))
+        .transpose()?;
+    with_roles(&archive.name, matrix, truth, weights, options, Format::Mat)
+}
+
+/// Reads the heads of all variables.
+pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
+    let archive = Archive::open(input)?;
+    let at = choose(&archive.name, &archive.variables, options)?;
+    let chosen = &archive.variables[at];
+    Ok(Description {
+        format: Format::Mat,
+        rows: chosen.shape.first().copied().unwrap_or(0),
+        cols: chosen.shape.iter().skip(1).product(),
+        dtype: chosen.dtype.clone(),
+        stored: archive.stored[at],
+        columns: None,
+        arrays: archive
+            .variables
+            .iter()
+            .map(|v| (v.name.clone(), v.shape.clone(), v.dtype.clone()))
+            .collect(),
+    })
+}

@@ -1,0 +1,273 @@
+//! Several NumPy arrays in a zip, among them the sparse matrices of `scipy.sparse.save_npz`.
+
+use std::io::{Read, SeekFrom};
+
+use obcut::Matrix;
+use zip::ZipArchive;
+
+use crate::error::{Error, shorten};
+use crate::labels::Truth;
+use crate::npy::{Element, Header};
+use crate::source::{Input, ReadSeek};
+use crate::sparse::{Sparse, indices};
+use crate::variables::{TRUTHS, Variable, choose, find, with_roles};
+use crate::{Dataset, Description, Format, LoadOptions, without_panic};
+
+/// Deflate cannot shrink a byte run further than this.
+const MAX_RATIO: u64 = 1032;
+
+struct Archive {
+    name: String,
+    zip: ZipArchive<Box<dyn ReadSeek>>,
+    /// Bytes of the whole file.
+    length: u64,
+    /// Place of every array in the zip, and its header.
+    entries: Vec<(usize, Header)>,
+    variables: Vec<Variable>,
+}
+
+impl Archive {
+    fn open(input: Input) -> Result<Self, Error> {
+        let (name, bytes) = input.seekable()?;
+        let mut reader = bytes.reader();
+        let length = reader
+            .seek(SeekFrom::End(0))
+            .map_err(|e| Error::reading(&name, e))?;
+        let zip = ZipArchive::new(reader).map_err(|e| zip_error(&name, e))?;
+        let mut archive = Self {
+            name,
+            zip,
+            length,
+            entries: Vec::new(),
+            variables: Vec::new(),
+        };
+        for index in 0..archive.zip.len() {
+            archive.add(index)?;
+        }
+        Ok(archive)
+    }
+
+    /// Reads the header of one array; members that are no arrays are passed over.
+    fn add(&mut self, index: usize) -> Result<(), Error> {
+        let mut file = self
+            .zip
+            .by_index(index)
+            .map_err(|e| zip_error(&self.name, e))?;
+        let Some(name) = file
+            .name()
+            .ok()
+            .and_then(|n| Some(n.strip_suffix(".npy")?.to_string()))
+        else {
+            return Ok(());
+        };
+        // Python objects and named fields are told only when asked for.
+        let header = match Header::read(&self.name, &mut file) {
+            Ok(header) => header,
+            Err(Error::Unsupported { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        self.variables.push(Variable {
+            name,
+            shape: header.shape.clone(),
+            dtype: header.element.name(),
+            is_number: matches!(header.element, Element::Number { .. }),
+        });
+        self.entries.push((index, header));
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Result<usize, Error> {
+        find(&self.name, &self.variables, name)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.variables.iter().any(|v| v.name == name)
+    }
+
+    /// Runs a reader on the numbers of one array, past its header. It gets the array's name for
+    /// messages and the number of bytes that can be there.
+    fn read<T>(
+        &mut self,
+        at: usize,
+        read: impl FnOnce(&str, &Header, &mut dyn Read, u64) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (index, header) = &self.entries[at];
+        let name = format!(
+            "{}, array '{}'",
+            self.name,
+            shorten(&self.variables[at].name, 40)
+        );
+        let mut file = self.zip.by_index(*index).map_err(|e| zip_error(&name, e))?;
+        let most = file
+            .compressed_size()
+            .min(self.length)
+            .saturating_mul(MAX_RATIO);
+        let available = file.size().saturating_sub(header.n_bytes).min(most);
+        Header::read(&name, &mut file)?;
+        read(&name, header, &mut file, available)
+    }
+
+    fn truth(&mut self, at: usize) -> Result<Truth, Error> {
+        self.read(at, |name, header, file, available| {
+            header.read_truth(name, file, available)
+        })
+    }
+
+    fn numbers(&mut self, name: &str) -> Result<crate::values::Values, Error> {
+        let at = self.find(name)?;
+        self.read(at, |name, header, file, available| {
+            header.read_numbers(name, file, available)
+        })
+    }
+
+    /// The layout of a matrix of SciPy (`csr`, ...), if the file is one.
+    fn sparse_layout(&mut self) -> Result<Option<String>, Error> {
+        if !(self.has("format") && self.has("shape") && self.has("data")) {
+            return Ok(None);
+        }
+        let at = self.find("format")?;
+        if self.variables[at].is_number {
+            return Ok(None);
+        }
+        let texts = self.read(at, |name, header, file, _| header.read_texts(name, file))?;
+        Ok(texts.into_iter().next())
+    }
+
+    fn sparse_shape(&mut self) -> Result<(usize, usize), Error> {
+        let shape = indices(self.numbers("shape")?);
+        match shape[..] {
+            [n_rows, n_cols] if n_rows >= 0 && n_cols >= 0 => {
+                Ok((n_rows as usize, n_cols as usize))
+            }
+            _ => Err(Error::damaged(
+                &self.name,
+                format!("a sparse matrix of shape {shape:?}"),
+            )),
+        }
+    }
+
+    fn sparse_matrix(&mut self, layout: &str) -> Result<Matrix, Error> {
+        let (n_rows, n_cols) = self.sparse_shape()?;
+        let (first, second) = match layout {
+            "csr" | "csc" => ("indptr", "indices"),
+            "coo" => ("row", "col"),
+            other => {
+                let other = shorten(other, 10);
+                let problem = format!("sparse layout '{other}' is not read; save it as csr");
+                return Err(Error::unsupported(&self.name, problem));
+            }
+        };
+        let (first, second) = (
+            indices(self.numbers(first)?),
+            indices(self.numbers(second)?),
+        );
+        let values = self.numbers("data")?;
+        let sparse = Sparse {
+            name: &self.name,
+            n_rows,
+            n_cols,
+            values,
+        };
+        match layout {
+            "csr" => sparse.from_csr(first, second),
+            "csc" => sparse.from_csc(&first, &second),
+            _ => sparse.from_triples(&first, &second),
+        }
+    }
+}
+
+/// The zip reader's complaint, in one line.
+fn zip_error(name: &str, error: zip::result::ZipError) -> Error {
+    match error {
+        zip::result::ZipError::Io(cause) => Error::reading(name, cause),
+        other => Error::damaged(name, shorten(&other.to_string(), 120)),
+    }
+}
+
+/// Reads a table, dense or sparse.
+pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
+    let name = input.name.clone();
+    without_panic(&name, || load_arrays(input, options))
+}
+
+fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
+    let mut archive = Archive::open(input)?;
+    let layout = if options.variable.is_none() {
+        archive.sparse_layout()?
+    } else {
+        None
+    };
+    let matrix = match layout {
+        Some(layout) => archive.sparse_matrix(&layout)?,
+        None => {
+            let at = choose(&archive.name, &archive.variables, options)?;
+            archive.read(at, |name, header, file, n| {
+                header.read_matrix(name, file, n)
+            })?
+        }
+    };
+    let truth = match &options.truth {
+        Some(name) => {
+            let at = archive.find(name)?;
+            Some(archive.truth(at)?)
+        }
+        None => None,
+    };
+    let weights = match &options.weights {
+        Some(name) => Some(archive.numbers(name)?.into_f64()),
+        None => None,
+    };
+    with_roles(&archive.name, matrix, truth, weights, options, Format::Npz)
+}
+
+/// Reads one class per row: the first of the usual names, else the only array.
+pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
+    let name = input.name.clone();
+    without_panic(&name, || {
+        let mut archive = Archive::open(input)?;
+        let usual = ["labels", "label"]
+            .iter()
+            .chain(&TRUTHS)
+            .find(|&&n| archive.has(n));
+        let at = match (usual, archive.variables.len()) {
+            (Some(name), _) => archive.find(name)?,
+            (None, 1) => 0,
+            (None, _) => archive.find("labels")?,
+        };
+        archive.truth(at)
+    })
+}
+
+/// Reads the headers of all arrays.
+pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
+    let name = input.name.clone();
+    without_panic(&name, || {
+        let mut archive = Archive::open(input)?;
+        let layout = if options.variable.is_none() {
+            archive.sparse_layout()?
+        } else {
+            None
+        };
+        let (at, (rows, cols)) = match layout {
+            Some(_) => (archive.find("data")?, archive.sparse_shape()?),
+            None => {
+                let at = choose(&archive.name, &archive.variables, options)?;
+                (at, archive.entries[at].1.table_shape(&archive.name)?)
+            }
+        };
+        let chosen = &archive.variables[at];
+        Ok(Description {
+            format: Format::Npz,
+            rows,
+            cols,
+            dtype: chosen.dtype.clone(),
+            stored: layout.map(|_| chosen.shape.iter().product()),
+            columns: None,
+            arrays: archive
+                .variables
+                .iter()
+                .map(|v| (v.name.clone(), v.shape.clone(), v.dtype.clone()))
+                .collect(),
+        })
+    })
+}

@@ -1,0 +1,217 @@
+//! Where bytes come from: a file or standard input, unpacked on the way.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use crate::detect::{Format, Magic, check_head};
+use crate::error::Error;
+
+/// How many bytes are looked at before a reader is chosen.
+const HEAD: u64 = 1 << 16;
+
+/// Where a table comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    Path(PathBuf),
+}
+
+impl Source {
+    /// `-` is standard input, anything else a path.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "-" => Self::Stdin,
+            path => Self::Path(path.into()),
+        }
+    }
+
+    /// The source as messages name it.
+    pub fn display(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".to_string(),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// An open source whose first bytes are known and whose packing is undone.
+pub(crate) struct Input {
+    /// The source as messages name it.
+    pub name: String,
+    pub format: Format,
+    /// All bytes from the start.
+    pub reader: Box<dyn BufRead>,
+    /// Exact number of bytes, where the system knows it: a plain file.
+    pub length: Option<u64>,
+    /// The file, when its bytes are the format's own.
+    plain: Option<PathBuf>,
+}
+
+/// What zip and parquet readers need.
+pub(crate) trait ReadSeek: Read + Seek {}
+impl<T: Read + Seek> ReadSeek for T {}
+
+impl Input {
+    /// Opens a source, finds its format (given, else by suffix, else by content) and checks that
+    /// the first bytes agree.
+    pub(crate) fn open(source: &Source, format: Option<Format>) -> Result<Self, Error> {
+        let (input, head) = Self::open_any(source)?;
+        let format = match (format, source) {
+            (Some(format), _) => format,
+            (None, Source::Path(path)) => Format::from_path(path)?,
+            (None, Source::Stdin) => match Magic::of(&head) {
+                Some(Magic::Known(format)) => format,
+                _ => Format::Csv,
+            },
+        };
+        check_head(&input.name, &head, format)?;
+        Ok(Self { format, ..input })
+    }
+
+    /// Opens a source of any content, such as JSON, and returns its first bytes as well.
+    pub(crate) fn open_any(source: &Source) -> Result<(Self, Vec<u8>), Error> {
+        let name = source.display();
+        let fail = |cause| Error::reading(&name, cause);
+        let mut length = None;
+        let mut plain = None;
+        let raw: Box<dyn BufRead> = match source {
+            Source::Stdin => Box::new(io::stdin().lock()),
+            Source::Path(path) => {
+                let file = open_file(path)?;
+                let meta = file.metadata().map_err(fail)?;
+                // A pipe has a path too, but neither length nor a second reading.
+                if meta.is_file() {
+                    length = Some(meta.len());
+                    plain = Some(path.clone());
+                }
+                Box::new(BufReader::with_capacity(1 << 18, file))
+            }
+        };
+        let (head, mut reader) = peek(raw).map_err(fail)?;
+        let packing = Magic::of(&head);
+        if let Source::Path(path) = source {
+            check_packing(&name, path, &head, packing)?;
+        }
+        let mut head = head;
+        if let Some(Magic::Gzip | Magic::Zstd) = packing {
+            (length, plain) = (None, None);
+            let unpacked: Box<dyn Read> = match packing {
+                Some(Magic::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),
+                _ => Box::new(zstd::Decoder::with_buffer(reader).map_err(fail)?),
+            };
+            let buffered = Box::new(BufReader::with_capacity(1 << 18, unpacked));
+            (head, reader) = peek(buffered).map_err(fail)?;
+        }
+        // The format is settled by the caller.
+        Ok((
+            Self {
+                name,
+                format: Format::Csv,
+                reader,
+                length,
+                plain,
+            },
+            head,
+        ))
+    }
+
+    /// Bytes in memory, for tests.
+    #[cfg(test)]
+    pub(crate) fn from_bytes(name: &str, bytes: Vec<u8>, format: Format) -> Result<Self, Error> {
+        check_head(name, &bytes[..bytes.len().min(HEAD as usize)], format)?;
+        let (name, length) = (name.to_string(), Some(bytes.len() as u64));
+        Ok(Self {
+            name,
+            format,
+            reader: Box::new(Cursor::new(bytes)),
+            length,
+            plain: None,
+        })
+    }
+
+    /// The bytes with random access: the file itself, or all of it in memory.
+    pub(crate) fn seekable(self) -> Result<(String, Seekable), Error> {
+        let Self {
+            name,
+            plain,
+            mut reader,
+            ..
+        } = self;
+        if let Some(path) = plain {
+            return Ok((name, Seekable::File(open_file(&path)?)));
+        }
+        let mut bytes = Vec::new();
+        reader
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::reading(&name, e))?;
+        Ok((name, Seekable::Memory(bytes)))
+    }
+}
+
+/// Bytes with random access.
+pub(crate) enum Seekable {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+impl Seekable {
+    /// As one reader.
+    pub(crate) fn reader(self) -> Box<dyn ReadSeek> {
+        match self {
+            Self::File(file) => Box::new(BufReader::with_capacity(1 << 16, file)),
+            Self::Memory(bytes) => Box::new(Cursor::new(bytes)),
+        }
+    }
+}
+
+/// Opens a file, telling the usual mistakes apart.
+fn open_file(path: &Path) -> Result<File, Error> {
+    let source_name = path.display().to_string();
+    if path.is_dir() {
+        return Err(Error::IsDirectory { source_name });
+    }
+    File::open(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => Error::NotFound { source_name },
+        _ => Error::Read { source_name, cause },
+    })
+}
+
+/// A name that promises packing must keep it: else a half-written download reads as garbage.
+fn check_packing(
+    name: &str,
+    path: &Path,
+    head: &[u8],
+    packing: Option<Magic>,
+) -> Result<(), Error> {
+    let suffix = path
+        .extension()
+        .and_then(|s| s.to_str())
+        .unwrap_or("")
+        .to_ascii_lowercase();
+    let promised = match suffix.as_str() {
+        "gz" => Magic::Gzip,
+        "zst" => Magic::Zstd,
+        _ => return Ok(()),
+    };
+    if head.is_empty() {
+        return Err(Error::Empty {
+            source_name: name.to_string(),
+        });
+    }
+    if packing != Some(promised) {
+        let problem = format!("the name ends in .{suffix} but the content is not packed so");
+        return Err(Error::damaged(name, problem));
+    }
+    Ok(())
+}
+
+/// The first bytes, and a reader that starts with them again.
+fn peek(mut reader: Box<dyn BufRead>) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
+    let mut head = Vec::new();
+    reader.by_ref().take(HEAD).read_to_end(&mut head)?;
+    let all = Cursor::new(head.clone()).chain(reader);
+    Ok((head, Box::new(all)))
+}

@@ -1,0 +1,60 @@
+//! Lines of the two formats that are parsed here: svmlight and MatrixMarket.
+
+use std::io::{BufRead, Read};
+
+use crate::error::{Error, shorten};
+
+/// A line longer than this is no text of ours: it keeps a binary file without line ends from
+/// filling the memory.
+const MAX_LINE: u64 = 1 << 28;
+
+/// Lines with their numbers.
+pub(crate) struct Lines<'a> {
+    pub source_name: &'a str,
+    reader: &'a mut dyn BufRead,
+    buffer: Vec<u8>,
+    /// Number of the last line read, from 1.
+    pub number: u64,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(source_name: &'a str, reader: &'a mut dyn BufRead) -> Self {
+        Self {
+            source_name,
+            reader,
+            buffer: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line with blanks at its ends taken off, or none at the end.
+    pub(crate) fn next_line(&mut self) -> Result<Option<&str>, Error> {
+        self.buffer.clear();
+        let n = (&mut *self.reader)
+            .take(MAX_LINE)
+            .read_until(b'\n', &mut self.buffer)
+            .map_err(|e| Error::reading(self.source_name, e))?;
+        if n == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if n as u64 == MAX_LINE {
+            return Err(self.error("the line does not end; is it text?"));
+        }
+        match std::str::from_utf8(&self.buffer) {
+            Ok(line) => Ok(Some(line.trim())),
+            Err(_) => Err(self.error("bytes that are not UTF-8 text")),
+        }
+    }
+
+    /// A complaint about the last line read.
+    pub(crate) fn error(&self, problem: impl Into<String>) -> Error {
+        Error::line(self.source_name, self.number, problem)
+    }
+}
+
+/// A number in a line, or what is wrong with it.
+pub(crate) fn number(text: &str) -> Result<f64, String> {
+    text.parse()
+        .map_err(|_| format!("'{}' is no number", shorten(text, 40)))
+}

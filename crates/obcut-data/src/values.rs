@@ -1,0 +1,318 @@
+//! Numbers as binary files store them, turned into the two types of the library in bulk.
+
+use std::io::{self, Read};
+
+use obcut::Matrix;
+
+/// Bytes converted at a time: small enough for the cache, and all that a lying header can make
+/// us allocate beyond the bytes that are really there.
+const CHUNK: usize = 1 << 18;
+
+/// A stored type of number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    Bool,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F16,
+    F32,
+    F64,
+}
+
+impl Number {
+    /// Bytes per number.
+    pub(crate) fn width(self) -> usize {
+        match self {
+            Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 | Self::F16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+
+    /// NumPy's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::I8 => "int8",
+            Self::U8 => "uint8",
+            Self::I16 => "int16",
+            Self::U16 => "uint16",
+            Self::I32 => "int32",
+            Self::U32 => "uint32",
+            Self::I64 => "int64",
+            Self::U64 => "uint64",
+            Self::F16 => "float16",
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+        }
+    }
+
+    /// Whether single precision holds every value, so that half the memory suffices.
+    pub(crate) fn fits_single(self) -> bool {
+        self.width() <= 2 || self == Self::F32
+    }
+}
+
+/// Numbers in one of the library's two types.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Values {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl Values {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::F32(v) => v.len(),
+            Self::F64(v) => v.len(),
+        }
+    }
+
+    /// In double precision.
+    pub(crate) fn into_f64(self) -> Vec<f64> {
+        match self {
+            Self::F32(v) => v.into_iter().map(f64::from).collect(),
+            Self::F64(v) => v,
+        }
+    }
+
+    /// As a dense matrix; column-major values are turned around.
+    pub(crate) fn into_dense(self, n_rows: usize, n_cols: usize, column_major: bool) -> Matrix {
+        // A single row or column is the same in both orders.
+        let turn = column_major && n_rows > 1 && n_cols > 1;
+        match self {
+            Self::F32(v) => {
+                let values = if turn {
+                    transpose(&v, n_rows, n_cols)
+                } else {
+                    v
+                };
+                Matrix::Dense32 {
+                    values,
+                    n_rows,
+                    n_cols,
+                }
+            }
+            Self::F64(v) => {
+                let values = if turn {
+                    transpose(&v, n_rows, n_cols)
+                } else {
+                    v
+                };
+                Matrix::Dense64 {
+                    values,
+                    n_rows,
+                    n_cols,
+                }
+            }
+        }
+    }
+}
+
+/// `f32` and `f64`, the types numbers are turned into.
+pub(crate) trait Real: Copy + Default {
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+impl Real for f32 {
+    #[inline]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Real for f64 {
+    #[inline]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+/// How a run of numbers is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub number: Number,
+    pub big_endian: bool,
+    pub count: usize,
+    /// Bytes that are certainly there, so that memory may be taken at once.
+    pub certain: u64,
+}
+
+impl Layout {
+    /// Reads the numbers, in single precision where that loses nothing.
+    pub(crate) fn read(self, reader: &mut dyn Read) -> io::Result<Values> {
+        self.read_as(reader, self.number.fits_single())
+    }
+
+    /// Reads the numbers in the precision asked for.
+    pub(crate) fn read_as(self, reader: &mut dyn Read, single: bool) -> io::Result<Values> {
+        Ok(if single {
+            Values::F32(self.read_real(reader)?)
+        } else {
+            Values::F64(self.read_real(reader)?)
+        })
+    }
+
+    fn read_real<T: Real>(self, reader: &mut dyn Read) -> io::Result<Vec<T>> {
+        let width = self.number.width();
+        let mut left = self
+            .count
+            .checked_mul(width)
+            .ok_or_else(|| io::Error::other("the declared shape is too large"))?;
+        let mut out = Vec::new();
+        let certain = usize::try_from(self.certain / width as u64).unwrap_or(usize::MAX);
+        out.try_reserve_exact(self.count.min(certain))
+            .map_err(io::Error::other)?;
+        let mut buffer = vec![0u8; left.min(CHUNK)];
+        while left > 0 {
+            // CHUNK is a multiple of every width.
+            let chunk = &mut buffer[..left.min(CHUNK)];
+            reader.read_exact(chunk)?;
+            if self.big_endian {
+                chunk.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
+            convert(self.number, chunk, &mut out);
+            left -= chunk.len();
+        }
+        Ok(out)
+    }
+}
+
+/// Appends little-endian numbers. Going through f64 costs nothing: the compiler drops the way
+/// there and back for f32.
+fn convert<T: Real>(number: Number, bytes: &[u8], out: &mut Vec<T>) {
+    fn each<const W: usize, T: Real>(
+        bytes: &[u8],
+        out: &mut Vec<T>,
+        value: impl Fn([u8; W]) -> f64,
+    ) {
+        let (chunks, _) = bytes.as_chunks::<W>();
+        out.extend(chunks.iter().map(|b| T::from_f64(value(*b))));
+    }
+    match number {
+        Number::Bool => each(bytes, out, |[b]| f64::from(u8::from(b != 0))),
+        Number::I8 => each(bytes, out, |b| f64::from(i8::from_le_bytes(b))),
+        Number::U8 => each(bytes, out, |[b]| f64::from(b)),
+        Number::I16 => each(bytes, out, |b| f64::from(i16::from_le_bytes(b))),
+        Number::U16 => each(bytes, out, |b| f64::from(u16::from_le_bytes(b))),
+        Number::I32 => each(bytes, out, |b| f64::from(i32::from_le_bytes(b))),
+        Number::U32 => each(bytes, out, |b| f64::from(u32::from_le_bytes(b))),
+        Number::I64 => each(bytes, out, |b| i64::from_le_bytes(b) as f64),
+        Number::U64 => each(bytes, out, |b| u64::from_le_bytes(b) as f64),
+        Number::F16 => each(bytes, out, |b| half_to_f64(u16::from_le_bytes(b))),
+        Number::F32 => each(bytes, out, |b| f64::from(f32::from_le_bytes(b))),
+        Number::F64 => each(bytes, out, f64::from_le_bytes),
+    }
+}
+
+/// IEEE half precision, which Rust has no stable type for.
+pub(crate) fn half_to_f64(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    }
+}
+
+/// Column-major to row-major, in square blocks so that both sides stay in the cache.
+pub(crate) fn transpose<T: Real>(columns: &[T], n_rows: usize, n_cols: usize) -> Vec<T> {
+    const BLOCK: usize = 32;
+    let mut rows = vec![T::default(); columns.len()];
+    // A shape such as (10^15, 0) would keep the loops busy with nothing.
+    let n_rows = if columns.is_empty() { 0 } else { n_rows };
+    for i0 in (0..n_rows).step_by(BLOCK) {
+        for j0 in (0..n_cols).step_by(BLOCK) {
+            for i in i0..(i0 + BLOCK).min(n_rows) {
+                for j in j0..(j0 + BLOCK).min(n_cols) {
+                    rows[i * n_cols + j] = columns[j * n_rows + i];
+                }
+            }
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_read_exactly() {
+        for (bits, value) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0x0001, 2f64.powi(-24)),
+            (0, 0.0),
+        ] {
+            assert_eq!(half_to_f64(bits), value);
+        }
+        assert_eq!(half_to_f64(0xfc00), f64::NEG_INFINITY);
+        assert!(half_to_f64(0x7e00).is_nan());
+    }
+
+    #[test]
+    fn both_byte_orders_give_the_same_numbers() {
+        let layout = |big_endian| Layout {
+            number: Number::I16,
+            big_endian,
+            count: 2,
+            certain: 0,
+        };
+        let big = layout(true).read(&mut &[0u8, 1, 255, 254][..]).unwrap();
+        let little = layout(false).read(&mut &[1u8, 0, 254, 255][..]).unwrap();
+        assert_eq!(big, Values::F32(vec![1.0, -2.0]));
+        assert_eq!(little, big);
+    }
+
+    #[test]
+    fn a_header_that_lies_costs_no_memory() {
+        let layout = Layout {
+            number: Number::F64,
+            big_endian: false,
+            count: 1 << 50,
+            certain: 8,
+        };
+        let error = layout.read(&mut &[0u8; 8][..]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert!(
+            Layout {
+                count: usize::MAX,
+                ..layout
+            }
+            .read(&mut &[0u8; 8][..])
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn column_major_is_turned_around() {
+        let m = Values::F32(vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]).into_dense(2, 3, true);
+        let values = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        assert_eq!(
+            m,
+            Matrix::Dense32 {
+                values,
+                n_rows: 2,
+                n_cols: 3
+            }
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! Whole files or none: everything goes to a temporary file in the same folder, which takes the
+//! output's name at the end.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tempfile::{Builder, NamedTempFile};
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+use crate::error::Error;
+use crate::npy::header_bytes;
+
+/// Suffixes that labels can be written to.
+const LABEL_SUFFIXES: &str = ".npy, .csv, .parquet, .json";
+
+/// Labels of all rows, and more about each row if wanted.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LabelTable<'a> {
+    /// Cluster of every row.
+    pub labels: &'a [u32],
+    /// The next best cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<&'a [u32]>,
+    /// How clear the choice was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<&'a [f64]>,
+}
+
+/// Checks that labels can be written to `path`, before any work is done for them.
+///
+/// # Errors
+/// When the suffix is unknown, or as [`check_writable`].
+pub fn check_output(path: &Path, force: bool) -> Result<(), Error> {
+    LabelFormat::from_path(path)?;
+    check_writable(path, force)
+}
+
+/// Checks that a file of any suffix can be written: it is no folder, absent unless `force`, and
+/// its folder is there and takes new files.
+///
+/// # Errors
+/// When one of these does not hold.
+pub fn check_writable(path: &Path, force: bool) -> Result<(), Error> {
+    if is_special(path) {
+        return Ok(());
+    }
+    check_target(path, force)?;
+    temporary(path).map(drop)
+}
+
+/// Writes labels in the format that the suffix tells: `.npy` (int32, labels only), `.csv`
+/// (`row,label,...`), `.parquet` or `.json`.
+///
+/// # Errors
+/// When the suffix is unknown, the file exists without `force`, or writing fails.
+pub fn write_labels(path: &Path, table: &LabelTable<'_>, force: bool) -> Result<(), Error> {
+    let n_rows = table.labels.len();
+    let lengths = [
+        table.second.map(<[u32]>::len),
+        table.margin.map(<[f64]>::len),
+    ];
+    if lengths.into_iter().flatten().any(|n| n != n_rows) {
+        let cause = io::Error::other("labels, second and margin differ in length");
+        return Err(Error::Write {
+            path: path.display().to_string(),
+            cause,
+        });
+    }
+    let format = LabelFormat::from_path(path)?;
+    write_atomic(path, force, |out| match format {
+        LabelFormat::Npy => write_npy(out, table.labels),
+        LabelFormat::Csv => write_csv(out, table),
+        LabelFormat::Json => serde_json::to_writer(&mut *out, table)
+            .map_err(io::Error::from)
+            .and_then(|()| out.write_all(b"\n")),
+    })
+}
+
+enum LabelFormat {
+    Npy,
+    Csv,
+    Json,
+}
+
+impl LabelFormat {
+    fn from_path(path: &Path) -> Result<Self, Error> {
+        let is = |wanted: &str| {
+            path.extension()
+                .is_some_and(|suffix| suffix.eq_ignore_ascii_case(wanted))
+        };
+        if is("npy") {
+            return Ok(Self::Npy);
+        }
+        if is("csv") {
+            return Ok(Self::Csv);
+        }
+        if is("json") {
+            return Ok(Self::Json);
+        }
+        Err(Error::OutputSuffix {
+            path: path.display().to_string(),
+            choices: LABEL_SUFFIXES,
+        })
+    }
+}
+
+/// Writes any bytes to a file: first to a temporary file beside it, flushed to the disk, then
+/// renamed. Whatever goes wrong, no half file is left. Devices and pipes are written directly.
+///
+/// # Errors
+/// When the file exists without `force`, or its folder cannot be written, or `write` fails.
+pub fn write_atomic(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    let fail = |cause| Error::Write {
+        path: path.display().to_string(),
+        cause,
+    };
+    if is_special(path) {
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map_err(fail)?;
+        let mut out = BufWriter::new(file);
+        write(&mut out).and_then(|()| out.flush()).map_err(fail)?;
+        return Ok(());
+    }
+    check_target(path, force)?;
+    let mut file = temporary(path)?;
+    let mut out = BufWriter::with_capacity(1 << 18, &mut file);
+    write(&mut out).and_then(|()| out.flush()).map_err(fail)?;
+    drop(out);
+    file.as_file().sync_all().map_err(fail)?;
+    let moved = if force {
+        file.persist(path)
+    } else {
+        file.persist_noclobber(path)
+    };
+    match moved {
+        Ok(_) => Ok(()),
+        // Somebody else made it since the check.
+        Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(Error::OutputExists {
+            path: path.display().to_string(),
+        }),
+        Err(e) => Err(fail(e.error)),
+    }
+}
+
+/// Writes a sparse matrix as `scipy.sparse.load_npz` reads it.
+///
+/// # Errors
+/// When the arrays do not fit together, or as [`write_atomic`].
+pub fn write_csr_npz(
+    path: &Path,
+    offsets: &[i64],
+    columns: &[i32],
+    values: &[f64],
+    shape: (usize, usize),
+    force: bool,
+) -> Result<(), Error> {
+    let fits = columns.len() == values.len()
+        && offsets.len() == shape.0 + 1
+        && offsets.last() == Some(&(values.len() as i64));
+    if !fits {
+        let cause = io::Error::other("offsets, columns, values and shape do not fit together");
+        return Err(Error::Write {
+            path: path.display().to_string(),
+            cause,
+        });
+    }
+    // SciPy wants both index arrays of one width; 32 bits are what scikit-learn takes.
+    let narrow = i32::try_from(values.len()).is_ok();
+    write_atomic(path, force, |out| {
+        let mut zip = ZipWriter::new_stream(out);
+        let mut add = |name: &str, descr: &str, shape: &[usize], bytes: Bytes<'_>| {
+            let options = SimpleFileOptions::default()
+                .compression_method(zip::CompressionMethod::Stored)
+                .large_file(true);
+            zip.start_file(name, options).map_err(io::Error::other)?;
+            zip.write_all(&header_bytes(descr, shape))?;
+            bytes.write(&mut zip)
+        };
+        let pair = [shape.0 as i64, shape.1 as i64];
+        add("format.npy", "|S3", &[], Bytes::Raw(b"csr"))?;
+        add("shape.npy", "<i8", &[2], Bytes::I64(&pair))?;
+        add("data.npy", "<f8", &[values.len()], Bytes::F64(values))?;
+        if narrow {
+            add("indices.npy", "<i4", &[columns.len()], Bytes::I32(columns))?;
+            add(
+                "indptr.npy",
+                "<i4",
+                &[offsets.len()],
+                Bytes::Narrow(offsets),
+            )?;
+        } else {
+            add("indices.npy", "<i8", &[columns.len()], Bytes::Wide(columns))?;
+            add("indptr.npy", "<i8", &[offsets.len()], Bytes::I64(offsets))?;
+        }
+        zip.finish().map(drop).map_err(io::Error::other)
+    })
+}
+
+/// Numbers on their way to a file, little-endian.
+enum Bytes<'a> {
+    Raw(&'a [u8]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    F64(&'a [f64]),
+    /// 64 bits that are known to fit 32.
+    Narrow(&'a [i64]),
+    Wide(&'a [i32]),
+}
+
+impl Bytes<'_> {
+    fn write(self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Raw(bytes) => out.write_all(bytes),
+            Self::I32(v) => write_each(out, v, i32::to_le_bytes),
+            Self::I64(v) => write_each(out, v, i64::to_le_bytes),
+            Self::F64(v) => write_each(out, v, f64::to_le_bytes),
+            Self::Narrow(v) => write_each(out, v, |x| (x as i32).to_le_bytes()),
+            Self::Wide(v) => write_each(out, v, |x| i64::from(x).to_le_bytes()),
+        }
+    }
+}
+
+fn write_each<T: Copy, const W: usize>(
+    out: &mut dyn Write,
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; W],
+) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(W << 14);
+    for chunk in values.chunks(1 << 14) {
+        buffer.clear();
+        chunk.iter().for_each(|&value| buffer.extend(bytes(value)));
+        out.write_all(&buffer)?;
+    }
+    Ok(())
+}
+
+fn write_npy(out: &mut dyn Write, labels: &[u32]) -> io::Result<()> {
+    out.write_all(&header_bytes("<i4", &[labels.len()]))?;
+    // A cluster's number is far below 2^31.
+    write_each(out, labels, |label| (label as i32).to_le_bytes())
+}
+
+fn write_csv(out: &mut dyn Write, table: &LabelTable<'_>) -> io::Result<()> {
+    write!(out, "row,label")?;
+    for (name, is_there) in [
+        ("second", table.second.is_some()),
+        ("margin", table.margin.is_some()),
+    ] {
+        if is_there {
+            write!(out, ",{name}")?;
+        }
+    }
+    writeln!(out)?;
+    for (i, label) in table.labels.iter().enumerate() {
+        write!(out, "{i},{label}")?;
+        if let Some(second) = table.second {
+            write!(out, ",{}", second[i])?;
+        }
+        if let Some(margin) = table.margin {
+            write!(out, ",{}", margin[i])?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// A device or pipe, which must be written rather than replaced.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+fn check_target(path: &Path, force: bool) -> Result<(), Error> {
+    if path.is_dir() {
+        return Err(Error::IsDirectory {
+            source_name: path.display().to_string(),
+        });
+    }
+    // A dangling link counts as a file that is there.
+    if !force && path.symlink_metadata().is_ok() {
+        return Err(Error::OutputExists {
+            path: path.display().to_string(),
+        });
+    }
+    Ok(())
+}
+
+/// A new file in the output's folder, gone again unless it is renamed.
+fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    if !folder.is_dir() {
+        return Err(Error::OutputFolder {
+            path: path.display().to_string(),
+            folder: folder.display().to_string(),
+        });
+    }
+    let mut builder = Builder::new();
+    builder.prefix(".obcut-").suffix(".part");
+    // Temporary files are private by default; an output is for whoever the umask lets read it.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(&folder).map_err(|cause| Error::Write {
+        path: path.display().to_string(),
+        cause,
+    })
+}
