@@ -176,7 +176,11 @@ fn from_table(input: Input) -> Result<Truth, Error> {
         Format::Npy => npy::load_labels(input),
         Format::Npz => npz::load_labels(input),
         Format::Svmlight => svmlight::load_labels(input),
-        format => Err(Error::Option {
+        #[cfg(feature = "parquet")]
+        Format::Parquet => crate::parquet::load_labels(input),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(crate::no_parquet(input.name)),
+        format @ (Format::Mat | Format::MatrixMarket) => Err(Error::Option {
             source_name: input.name,
             option: "reading labels",
             format,

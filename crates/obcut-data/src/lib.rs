@@ -31,6 +31,8 @@ mod mat;
 mod matrix_market;
 mod npy;
 mod npz;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod source;
 mod sparse;
 mod svmlight;
@@ -120,11 +122,10 @@ pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
         Format::Mat => mat::load(input, options),
         Format::Svmlight => svmlight::load(input, options),
         Format::MatrixMarket => matrix_market::load(input, options),
-        format => Err(Error::NotBuilt {
-            source_name: input.name,
-            format,
-            hint: "convert it to CSV or NPY",
-        }),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::load(input, options),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(no_parquet(input.name)),
     }
 }
 
@@ -141,11 +142,21 @@ pub fn describe(source: &Source, options: &LoadOptions) -> Result<Description, E
         Format::Mat => mat::describe(input, options),
         Format::Svmlight => svmlight::describe(input),
         Format::MatrixMarket => matrix_market::describe(input),
-        format => Err(Error::NotBuilt {
-            source_name: input.name,
-            format,
-            hint: "convert it to CSV or NPY",
-        }),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::describe(input),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(no_parquet(input.name)),
+    }
+}
+
+/// Parquet was left out of this build.
+#[cfg(not(feature = "parquet"))]
+fn no_parquet(source_name: String) -> Error {
+    let hint = "build with the feature 'parquet', or use CSV or NPY";
+    Error::NotBuilt {
+        source_name,
+        format: Format::Parquet,
+        hint,
     }
 }
 

@@ -75,6 +75,8 @@ pub fn write_labels(path: &Path, table: &LabelTable<'_>, force: bool) -> Result<
         LabelFormat::Json => serde_json::to_writer(&mut *out, table)
             .map_err(io::Error::from)
             .and_then(|()| out.write_all(b"\n")),
+        #[cfg(feature = "parquet")]
+        LabelFormat::Parquet => crate::parquet::write_labels(out, table),
     })
 }
 
@@ -82,6 +84,8 @@ enum LabelFormat {
     Npy,
     Csv,
     Json,
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 impl LabelFormat {
@@ -98,6 +102,12 @@ impl LabelFormat {
         }
         if is("json") {
             return Ok(Self::Json);
+        }
+        if is("parquet") {
+            #[cfg(feature = "parquet")]
+            return Ok(Self::Parquet);
+            #[cfg(not(feature = "parquet"))]
+            return Err(crate::no_parquet(path.display().to_string()));
         }
         Err(Error::OutputSuffix {
             path: path.display().to_string(),

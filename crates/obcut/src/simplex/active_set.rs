@@ -27,6 +27,10 @@ const TOLERANCE: f64 = 1e-9;
 /// Unequal gradients on a solved support, as a part of the tolerance, that call for one more step.
 const UNEVEN: f64 = 0.01;
 const REFINEMENTS: usize = 3;
+/// One more anchor may enter at a time for every so many in the support.
+const ENTER_PART: usize = 8;
+/// Violation, as a part of the largest, from which others enter together with it.
+const ENTER_ABOVE: f64 = 0.5;
 
 /// Exact solver with its workspace: after warm-up a row allocates nothing.
 #[derive(Clone, Debug, Default)]
@@ -84,21 +88,6 @@ impl Problem<'_> {
             }
         }
         best.0
-    }
-
-    /// The objective of a row given by its support; not on the fast path.
-    fn value(&self, support: &[u32], weights: &[f64]) -> f64 {
-        let mut sum = 0.0;
-        for (&i, &w) in support.iter().zip(weights) {
-            let row = self.row(i);
-            let product: f64 = support
-                .iter()
-                .zip(weights)
-                .map(|(&j, v)| row[j as usize] * v)
-                .sum();
-            sum += w * (product + self.ridge * w - self.f[i as usize]);
-        }
-        sum
     }
 }
 
@@ -192,70 +181,74 @@ impl ActiveSet {
 
     /// Factors the warm start, sets up its move, and returns its value.
     fn begin(&mut self, problem: Problem, support: &[u32], weights: &[f64]) -> f64 {
-        self.factor.clear();
+        let p = support.len();
         self.banned.clear();
+        self.index.clear();
+        self.index.extend_from_slice(support);
+        self.b.clear();
+        self.b.extend_from_slice(weights);
+        let shift = problem.shift();
+        self.factor.prepare(p);
+        // (G + ridge) b on the support, from the entries that the factor needs anyway.
+        let product = &mut self.step;
+        product.clear();
+        product.resize(p, 0.0);
+        for j in 0..p {
+            let (row, w) = (problem.row(support[j]), weights[j]);
+            let column = &mut self.factor.column(j, p)[..p - j];
+            for (entry, &i) in column.iter_mut().zip(&support[j..]) {
+                *entry = row[i as usize];
+            }
+            column[0] += problem.ridge;
+            product[j] += dot(column, &weights[j..]);
+            for (sum, entry) in product[j + 1..].iter_mut().zip(&column[1..]) {
+                *sum += entry * w;
+            }
+            column.iter_mut().for_each(|entry| *entry += shift);
+        }
+        let mut value = 0.0;
+        let mut mean = 0.0;
+        for ((sum, &m), &w) in product.iter_mut().zip(support).zip(weights) {
+            let f = problem.f[m as usize];
+            value += w * (*sum - f);
+            *sum = 0.5 * f - *sum;
+            mean += w * *sum;
+        }
+        for j in 0..p {
+            let column = self.factor.column(j, p);
+            column[p - j] = 1.0;
+            column[p - j + 1] = product[j] - mean;
+        }
+        // L^-1 applies to the right-hand sides as further rows of the matrix.
+        if !self.factor.factor(p, &mut self.z_one, &mut self.z_d) {
+            self.begin_with_independent(problem, support, weights);
+        }
+        value
+    }
+
+    /// The rare end of [`Self::begin`]: goes on with the anchors that can be factored.
+    #[cold]
+    fn begin_with_independent(&mut self, problem: Problem, support: &[u32], weights: &[f64]) {
         self.index.clear();
         self.b.clear();
         self.z_one.clear();
-        self.z_d.clear(); // holds (G + ridge) b on the support until it is complete
         let shift = problem.shift();
         for (&m, &w) in support.iter().zip(weights) {
             let row = problem.row(m);
             self.column.clear();
             self.column
-                .extend(self.index.iter().map(|&i| row[i as usize]));
-            let own = problem.diagonal[m as usize] + problem.ridge;
-            let product = dot(&self.column, &self.b) + own * w;
-            for (sum, entry) in self.z_d.iter_mut().zip(&mut self.column) {
-                *sum += *entry * w;
-                *entry += shift;
-            }
-            if let Some(pivot) = self.factor.append(&mut self.column, own + shift) {
+                .extend(self.index.iter().map(|&i| row[i as usize] + shift));
+            let own = problem.diagonal[m as usize] + problem.ridge + shift;
+            if let Some(pivot) = self.factor.append(&mut self.column, own) {
                 self.z_one
                     .push((1.0 - dot(&self.column, &self.z_one)) / pivot);
-                self.z_d.push(product);
                 self.index.push(m);
                 self.b.push(w);
-            } else {
-                // Dependent on the others: undo its share and go on without it.
-                for (sum, &i) in self.z_d.iter_mut().zip(&self.index) {
-                    *sum -= row[i as usize] * w;
-                }
             }
         }
-        if self.index.len() < support.len() {
-            return self.begin_without_dependent(problem, support, weights);
-        }
-        let mut value = 0.0;
-        let mut mean = 0.0;
-        for ((d, &m), &w) in self.z_d.iter_mut().zip(&self.index).zip(&self.b) {
-            let f = problem.f[m as usize];
-            value += w * (*d - f);
-            *d = 0.5 * f - *d;
-            mean += w * *d;
-        }
-        self.z_d.iter_mut().for_each(|d| *d -= mean);
-        self.factor.forward(&mut self.z_d);
-        value
-    }
-
-    /// The rare end of [`Self::begin`]: anchors were left out, so weights and residual change.
-    #[cold]
-    fn begin_without_dependent(
-        &mut self,
-        problem: Problem,
-        support: &[u32],
-        weights: &[f64],
-    ) -> f64 {
-        if self.index.is_empty() {
-            // Nothing could be factored (not a number, or overflow): stay at the start.
-            return f64::NEG_INFINITY;
-        }
-        let total: f64 = self.b.iter().sum();
-        self.b.iter_mut().for_each(|w| *w /= total);
+        self.normalise();
         self.set_residual(problem);
         self.aim_at_even_residual();
-        problem.value(support, weights)
     }
 
     /// Moves until no anchor wants to enter. Returns the value reached and the size of its terms.
@@ -269,6 +262,7 @@ impl ActiveSet {
         let mut moving = self.index.len() > 1;
         let mut entered = None;
         let mut refinements = 0;
+        let (mut last, mut one_by_one) = (f64::INFINITY, false);
         let limit = 100 + 20 * problem.n;
         for _ in 0..limit {
             if moving {
@@ -304,10 +298,14 @@ impl ActiveSet {
                 continue;
             }
             let reached = (self.reached(problem), 2.0 * largest + diagonal);
-            entered = self.enter(problem, mean, tolerance);
-            if entered.is_none() {
+            // Where several together gained nothing that can be seen, one at a time.
+            one_by_one |= !(reached.0 < last);
+            last = reached.0;
+            let count = self.enter(problem, mean, tolerance, one_by_one);
+            if count == 0 {
                 return reached;
             }
+            entered = (count == 1).then(|| self.index[self.index.len() - 1]);
             refinements = 0;
             moving = true;
         }
@@ -342,18 +340,34 @@ impl ActiveSet {
         (alpha, blocking)
     }
 
-    /// Lets the anchor with the largest violation in, with weight 0.
-    fn enter(&mut self, problem: Problem, mean: f64, tolerance: f64) -> Option<u32> {
+    /// Lets the anchor with the largest violation in, with weight 0, and with a large support
+    /// others that violate nearly as much. Returns how many.
+    ///
+    /// Of several, those that the joint move would make negative leave at once with no harm done;
+    /// the move has a positive slope, which only the entered ones contribute to, so one of them stays.
+    fn enter(&mut self, problem: Problem, mean: f64, tolerance: f64, one_by_one: bool) -> usize {
         for &m in &self.banned {
             self.residual[m as usize] = f64::NEG_INFINITY;
         }
+        let before = self.index.len();
+        let limit = if one_by_one {
+            1
+        } else {
+            1 + before / ENTER_PART
+        };
+        self.z_d.clear();
+        self.z_d.resize(before, 0.0);
+        let mut bar = mean + tolerance;
         loop {
             let top = largest(&self.residual);
-            if !(top > mean + tolerance) {
-                return None;
+            if !(top > bar) {
+                break;
             }
-            let m = self.residual.iter().position(|&r| r == top)? as u32;
-            self.residual[m as usize] = f64::NEG_INFINITY;
+            let Some(m) = self.residual.iter().position(|&r| r == top) else {
+                break;
+            };
+            self.residual[m] = f64::NEG_INFINITY;
+            let m = m as u32;
             // Already inside and still uneven after every refinement.
             if self.index.contains(&m) {
                 continue;
@@ -364,18 +378,22 @@ impl ActiveSet {
             self.column
                 .extend(self.index.iter().map(|&i| row[i as usize] + shift));
             let own = problem.diagonal[m as usize] + problem.ridge + shift;
-            if let Some(pivot) = self.factor.append(&mut self.column, own) {
-                self.z_d.clear();
-                self.z_d.resize(self.index.len(), 0.0);
-                self.z_d.push((top - mean) / pivot);
-                self.z_one
-                    .push((1.0 - dot(&self.column, &self.z_one)) / pivot);
-                self.index.push(m);
-                self.b.push(0.0);
-                return Some(m);
+            let Some(pivot) = self.factor.append(&mut self.column, own) else {
+                self.banned.push(m);
+                continue;
+            };
+            self.z_d
+                .push((top - mean - dot(&self.column, &self.z_d)) / pivot);
+            self.z_one
+                .push((1.0 - dot(&self.column, &self.z_one)) / pivot);
+            self.index.push(m);
+            self.b.push(0.0);
+            if self.index.len() - before == limit {
+                break;
             }
-            self.banned.push(m);
+            bar = bar.max(mean + ENTER_ABOVE * (top - mean));
         }
+        self.index.len() - before
     }
 
     /// Weighted mean of the residual on the support, its largest deviation, the largest diagonal.

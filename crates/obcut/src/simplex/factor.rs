@@ -47,6 +47,62 @@ impl Factor {
         Some(pivot)
     }
 
+    /// Makes room for `p` anchors and the two right-hand sides of [`Self::factor`].
+    pub(super) fn prepare(&mut self, p: usize) {
+        self.clear();
+        self.reserve(p + 2);
+    }
+
+    /// Column `j` from the diagonal down, followed by the two right-hand sides, to be filled.
+    pub(super) fn column(&mut self, j: usize, p: usize) -> &mut [f64] {
+        &mut self.columns[j * self.stride + j..j * self.stride + p + 2]
+    }
+
+    /// Factors the matrix whose lower half [`Self::column`] was filled with and solves for both
+    /// right-hand sides, all columns at once. False when a pivot is too small; then nothing is left.
+    pub(super) fn factor(&mut self, p: usize, z1: &mut Vec<f64>, z2: &mut Vec<f64>) -> bool {
+        let stride = self.stride;
+        for j in 0..p {
+            let (done, rest) = self.columns.split_at_mut(j * stride);
+            let column = &mut rest[j..p + 2];
+            let diagonal = column[0];
+            let mut i = 0;
+            while i + 4 <= j {
+                let [c0, c1, c2, c3] =
+                    [i, i + 1, i + 2, i + 3].map(|i| &done[i * stride + j..i * stride + p + 2]);
+                let [l0, l1, l2, l3] = [c0[0], c1[0], c2[0], c3[0]];
+                for ((((t, c0), c1), c2), c3) in column.iter_mut().zip(c0).zip(c1).zip(c2).zip(c3) {
+                    *t -= (l0 * c0 + l1 * c1) + (l2 * c2 + l3 * c3);
+                }
+                i += 4;
+            }
+            for i in i..j {
+                let c = &done[i * stride + j..i * stride + p + 2];
+                let l = c[0];
+                for (t, c) in column.iter_mut().zip(c) {
+                    *t -= l * c;
+                }
+            }
+            let squared = column[0];
+            // Written so that a NaN is refused too.
+            if !(squared > SMALLEST_PIVOT * diagonal) {
+                self.clear();
+                return false;
+            }
+            let pivot = squared.sqrt();
+            let inverse = 1.0 / pivot;
+            column.iter_mut().for_each(|t| *t *= inverse);
+            column[0] = pivot;
+            self.inverse.push(inverse);
+        }
+        self.len = p;
+        z1.clear();
+        z1.extend((0..p).map(|j| self.columns[j * stride + p]));
+        z2.clear();
+        z2.extend((0..p).map(|j| self.columns[j * stride + p + 1]));
+        true
+    }
+
     /// Takes out position `k`; `z1` and `z2`, any solutions of `L z = rhs`, follow suit.
     pub(super) fn remove(&mut self, k: usize, z1: &mut Vec<f64>, z2: &mut Vec<f64>) {
         let (p, stride) = (self.len, self.stride);
@@ -83,30 +139,73 @@ impl Factor {
         z2.truncate(p - 1);
     }
 
-    /// Solves `L x = x` in place.
+    /// Solves `L x = x` in place, four columns at a time: the rest of `x` is loaded once for all.
     pub(super) fn forward(&self, x: &mut [f64]) {
         let p = self.len;
         let x = &mut x[..p];
-        for j in 0..p {
-            let column = &self.columns[j * self.stride + j + 1..j * self.stride + p];
-            let (head, tail) = x.split_at_mut(j + 1);
-            let entry = head[j] * self.inverse[j];
-            head[j] = entry;
-            for (t, l) in tail.iter_mut().zip(column) {
-                *t -= entry * l;
+        let mut j = 0;
+        while j + 4 < p {
+            let (head, tail) = x.split_at_mut(j + 4);
+            let head = &mut head[j..];
+            let inverse = &self.inverse[j..j + 4];
+            // In registers: a load of what was just stored in parts would stall.
+            let [c0, c1, c2, c3] = self.below(j, j);
+            let x0 = head[0] * inverse[0];
+            let x1 = (head[1] - x0 * c0[1]) * inverse[1];
+            let x2 = (head[2] - x0 * c0[2] - x1 * c1[2]) * inverse[2];
+            let x3 = (head[3] - x0 * c0[3] - x1 * c1[3] - x2 * c2[3]) * inverse[3];
+            head.copy_from_slice(&[x0, x1, x2, x3]);
+            let [c0, c1, c2, c3] = [&c0[4..], &c1[4..], &c2[4..], &c3[4..]];
+            for ((((t, c0), c1), c2), c3) in tail.iter_mut().zip(c0).zip(c1).zip(c2).zip(c3) {
+                *t -= (x0 * c0 + x1 * c1) + (x2 * c2 + x3 * c3);
+            }
+            j += 4;
+        }
+        for a in j..p {
+            x[a] *= self.inverse[a];
+            for i in a + 1..p {
+                x[i] -= x[a] * self.columns[a * self.stride + i];
             }
         }
     }
 
-    /// Solves `L' x = x` in place.
+    /// Solves `L' x = x` in place, four columns at a time.
     pub(super) fn backward(&self, x: &mut [f64]) {
         let p = self.len;
         let x = &mut x[..p];
-        for j in (0..p).rev() {
-            let column = &self.columns[j * self.stride + j + 1..j * self.stride + p];
-            let (head, tail) = x.split_at_mut(j + 1);
-            head[j] = (head[j] - dot(column, tail)) * self.inverse[j];
+        // The columns that forward() takes one by one come first here.
+        let mut j = if p == 0 { 0 } else { (p - 1) / 4 * 4 };
+        self.backward_triangle(x, j, p);
+        while j > 0 {
+            j -= 4;
+            let (head, tail) = x.split_at_mut(j + 4);
+            let sums = dots(self.below(j, j + 4), tail);
+            for (h, sum) in head[j..].iter_mut().zip(sums) {
+                *h -= sum;
+            }
+            self.backward_triangle(x, j, j + 4);
         }
+    }
+
+    fn backward_triangle(&self, x: &mut [f64], from: usize, to: usize) {
+        for a in (from..to).rev() {
+            let mut sum = x[a];
+            for i in a + 1..to {
+                sum -= x[i] * self.columns[a * self.stride + i];
+            }
+            x[a] = sum * self.inverse[a];
+        }
+    }
+
+    /// Columns `j..j + 4` from row `from` down.
+    fn below(&self, j: usize, from: usize) -> [&[f64]; 4] {
+        let (start, count) = (j * self.stride + from, self.len - from);
+        [
+            &self.columns[start..start + count],
+            &self.columns[start + self.stride..][..count],
+            &self.columns[start + 2 * self.stride..][..count],
+            &self.columns[start + 3 * self.stride..][..count],
+        ]
     }
 
     fn reserve(&mut self, len: usize) {
@@ -123,6 +222,29 @@ impl Factor {
         self.columns = columns;
         self.stride = stride;
     }
+}
+
+/// Inner products of four columns with `x`, each in two fixed lanes.
+fn dots(columns: [&[f64]; 4], x: &[f64]) -> [f64; 4] {
+    let mut lanes = [[0.0; 2]; 4];
+    let columns = columns.map(|c| &c[..x.len()]);
+    let (pairs, rest) = x.as_chunks::<2>();
+    let [c0, c1, c2, c3] = columns.map(|c| c.as_chunks::<2>().0);
+    for ((((x, c0), c1), c2), c3) in pairs.iter().zip(c0).zip(c1).zip(c2).zip(c3) {
+        for l in 0..2 {
+            lanes[0][l] += c0[l] * x[l];
+            lanes[1][l] += c1[l] * x[l];
+            lanes[2][l] += c2[l] * x[l];
+            lanes[3][l] += c3[l] * x[l];
+        }
+    }
+    let mut sums = lanes.map(|l| l[0] + l[1]);
+    if let [last] = rest {
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            *sum += column[x.len() - 1] * last;
+        }
+    }
+    sums
 }
 
 /// Inner product in four fixed lanes: fast, and the same bits everywhere.
@@ -191,6 +313,33 @@ mod tests {
                 (product(&x2) - i as f64).abs() < 1e-11,
                 "position {position}"
             );
+        }
+    }
+
+    #[test]
+    fn factoring_all_at_once_equals_appending_one_by_one() {
+        for p in 1..20 {
+            let (mut once, mut appended) = (Factor::default(), Factor::default());
+            once.prepare(p);
+            let mut kept = Vec::new();
+            for j in 0..p {
+                append(&mut appended, &mut kept, j);
+                let column = once.column(j, p);
+                for i in j..p {
+                    column[i - j] = k(i, j);
+                }
+                column[p - j] = 1.0;
+                column[p - j + 1] = j as f64;
+            }
+            let (mut z1, mut z2) = (Vec::new(), Vec::new());
+            assert!(once.factor(p, &mut z1, &mut z2));
+            let mut twin1 = vec![1.0; p];
+            let mut twin2: Vec<f64> = (0..p).map(|j| j as f64).collect();
+            appended.forward(&mut twin1);
+            appended.forward(&mut twin2);
+            for j in 0..p {
+                assert!((z1[j] - twin1[j]).abs() < 1e-13 && (z2[j] - twin2[j]).abs() < 1e-12);
+            }
         }
     }
 

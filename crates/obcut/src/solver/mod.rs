@@ -3,6 +3,8 @@
 mod check;
 pub(crate) mod cutting;
 mod file;
+#[cfg(test)]
+mod golden_tests;
 mod init;
 pub(crate) mod learn;
 pub mod model;
