@@ -19,10 +19,13 @@ use protocol::{Data, mean_and_deviation, shuffle};
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let sets: Vec<String> = option(&args, "--data").map_or_else(all_names, |v| split(&v));
-    let kinds: Vec<String> = option(&args, "--graph")
-        .map_or_else(|| split("distance,local,global"), |v| split(&v));
+    let kinds: Vec<String> =
+        option(&args, "--graph").map_or_else(|| split("distance,local,global"), |v| split(&v));
     let seeds: u64 = option(&args, "--seeds").map_or(5, |v| v.parse().expect("a number of seeds"));
-    println!("{:<12} {:<9} {:>13} {:>13} {:>13} {:>13} {:>7}", "data", "graph", "NMI", "ACC", "purity", "ARI", "s");
+    println!(
+        "{:<12} {:<9} {:>13} {:>13} {:>13} {:>13} {:>7}",
+        "data", "graph", "NMI", "ACC", "purity", "ARI", "s"
+    );
     for name in &sets {
         let Some(data) = protocol::named(name) else {
             println!("{name:<12} skipped: not in OBCUT_DATA");
@@ -33,7 +36,11 @@ fn main() {
             let clock = Instant::now();
             for seed in 0..seeds {
                 let data = shuffle(&data, seed);
-                let mut params = Params { seed, graph: kind.parse().expect("a graph"), ..Params::new(data.k) };
+                let mut params = Params {
+                    seed,
+                    graph: kind.parse().expect("a graph"),
+                    ..Params::new(data.k)
+                };
                 for (key, value) in args.iter().filter_map(|a| a.split_once('=')) {
                     set(&mut params, key, value);
                 }
@@ -41,7 +48,10 @@ fn main() {
                 let found = fit(&samples, None, &params, &Silent).expect("a fit");
                 runs.push(scores(&found.labels, &data.truth).expect("labels of equal length"));
                 if args.iter().any(|a| a == "-v") {
-                    eprintln!("{:?} {:?} {:?}", found.trace.seconds, found.warnings, found.trace.cut);
+                    eprintln!(
+                        "{:?} {:?} {:?}",
+                        found.trace.seconds, found.warnings, found.trace.cut
+                    );
                 }
             }
             let seconds = clock.elapsed().as_secs_f64() / seeds as f64;
@@ -51,7 +61,10 @@ fn main() {
             };
             println!(
                 "{name:<12} {kind:<9} {:>13} {:>13} {:>13} {:>13} {seconds:>7.2}",
-                column(|s| s.nmi), column(|s| s.acc), column(|s| s.purity), column(|s| s.ari)
+                column(|s| s.nmi),
+                column(|s| s.acc),
+                column(|s| s.purity),
+                column(|s| s.ari)
             );
         }
     }
@@ -67,14 +80,26 @@ fn set(params: &mut Params, key: &str, value: &str) {
         "n_init" => params.n_init = value.parse().unwrap(),
         "lambda" => params.lambda = value.parse().unwrap(),
         "scale" => params.scale = value.parse().unwrap(),
-        "init" => params.init = if value == "kmeans" { obcut::Init::KMeans } else { obcut::Init::Spectral },
+        "init" => {
+            params.init = if value == "kmeans" {
+                obcut::Init::KMeans
+            } else {
+                obcut::Init::Spectral
+            }
+        }
         "rows" => params.rows_per_anchor = Some(value.parse().unwrap()),
         _ => panic!("unknown setting {key}"),
     }
 }
 
 fn option(args: &[String], name: &str) -> Option<String> {
-    args.iter().position(|a| a == name).and_then(|i| args.get(i + 1).cloned())
+    args.iter()
+        .position(|a| a == name)
+        .and_then(|i| args.get(i + 1).cloned())
 }
-fn split(text: &str) -> Vec<String> { text.split(',').map(str::to_string).collect() }
-fn all_names() -> Vec<String> { split("moons,rings,blobs,subspaces,digits,LR,PenDigits,USPS,Yale") }
+fn split(text: &str) -> Vec<String> {
+    text.split(',').map(str::to_string).collect()
+}
+fn all_names() -> Vec<String> {
+    split("moons,rings,blobs,subspaces,digits,LR,PenDigits,USPS,Yale")
+}

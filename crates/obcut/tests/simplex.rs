@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn every_row_is_optimal_from_every_start(
         seed: u64,
-        n in 1..40usize,
+        n in 1..80usize,
         d in 1..45usize,
         copies: bool,
         weight in prop::sample::select(vec![0.0, 1e-6, 1e-2, 1.0, 1e2, 1e8]),

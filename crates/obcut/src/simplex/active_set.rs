@@ -46,6 +46,7 @@ pub struct ActiveSet {
     column: Vec<f64>,
     /// f/2 - (G + ridge) b, over all anchors.
     residual: Vec<f64>,
+    /// Anchors that rounding keeps out of this row.
     banned: Vec<u32>,
     order: Vec<(u32, f64)>,
     small: Small,
@@ -299,7 +300,7 @@ impl ActiveSet {
             }
             let reached = (self.reached(problem), 2.0 * largest + diagonal);
             // Where several together gained nothing that can be seen, one at a time.
-            one_by_one |= !(reached.0 < last);
+            one_by_one |= reached.0 >= last;
             last = reached.0;
             let count = self.enter(problem, mean, tolerance, one_by_one);
             if count == 0 {
@@ -360,7 +361,8 @@ impl ActiveSet {
         let mut bar = mean + tolerance;
         loop {
             let top = largest(&self.residual);
-            if !(top > bar) {
+            let violates = top > bar; // false for NaN
+            if !violates {
                 break;
             }
             let Some(m) = self.residual.iter().position(|&r| r == top) else {

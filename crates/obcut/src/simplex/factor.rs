@@ -19,6 +19,11 @@ pub(super) struct Factor {
 /// A squared pivot below this part of its diagonal is rounding, not information.
 const SMALLEST_PIVOT: f64 = 1e-14;
 
+/// Whether a squared pivot can be used; false for NaN.
+fn independent(squared: f64, diagonal: f64) -> bool {
+    squared > SMALLEST_PIVOT * diagonal
+}
+
 impl Factor {
     pub(super) fn clear(&mut self) {
         self.len = 0;
@@ -32,8 +37,7 @@ impl Factor {
         debug_assert_eq!(x.len(), p);
         self.forward(x);
         let squared = diagonal - dot(x, x);
-        // Written so that a NaN is refused too.
-        if !(squared > SMALLEST_PIVOT * diagonal) {
+        if !independent(squared, diagonal) {
             return None;
         }
         let pivot = squared.sqrt();
@@ -84,8 +88,7 @@ impl Factor {
                 }
             }
             let squared = column[0];
-            // Written so that a NaN is refused too.
-            if !(squared > SMALLEST_PIVOT * diagonal) {
+            if !independent(squared, diagonal) {
                 self.clear();
                 return false;
             }

@@ -6,6 +6,9 @@
 //! extrapolated point may lie where no step improves on the last row, so this happens often, and
 //! the row returned is dense and not optimal. That is a property of their results, not a bug to mend.
 //!
+//! From the starts of three of the authors' own runs (M = 30 to 40) the rows come out with KKT gaps of
+//! 1e-4 in the median and up to 2e-3, 1e-2 and 3e-2, in units of [`super::kkt_gap`].
+//!
 //! Uncertain: the size of the change below which their program stops; 1e-10 of the value is used.
 //! The matrix is taken without the tiny ridge of [`Gram`] (a ridge set by the user does count).
 
