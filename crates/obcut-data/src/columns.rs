@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use obcut::{Csr, Matrix};
 
-use crate::error::{Error, hint_for};
+use crate::error::Error;
+use crate::message::hint_for;
 use crate::values::Real;
 use crate::{Dataset, Format, LoadOptions, Truth};
 

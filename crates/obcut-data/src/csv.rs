@@ -10,8 +10,9 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use obcut::Matrix;
 
 use crate::columns::{Selection, column_name};
-use crate::error::{Error, shorten_bytes};
+use crate::error::Error;
 use crate::labels::TruthBuilder;
+use crate::message::shorten_bytes;
 use crate::source::Input;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 

@@ -6,7 +6,8 @@ use std::io::Read;
 use serde_json::Value;
 
 use crate::detect::{Magic, check_head, inner_suffix};
-use crate::error::{Error, shorten};
+use crate::error::Error;
+use crate::message::shorten;
 use crate::source::{Input, Source};
 use crate::{Format, csv, npy, npz, svmlight};
 

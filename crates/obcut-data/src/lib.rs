@@ -11,6 +11,7 @@
 //! | `variables`     | which array of an NPZ or MAT file holds the features         |
 //! | `labels`        | one class per row                                            |
 //! | `write`         | whole files or none                                          |
+//! | `message`       | texts made short, names that were perhaps meant              |
 //!
 //! A reader never takes memory on a header's word: it grows with the bytes that are there.
 //!
@@ -29,6 +30,7 @@ mod error;
 mod labels;
 mod mat;
 mod matrix_market;
+mod message;
 mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
@@ -114,7 +116,7 @@ pub struct Description {
 /// # Errors
 /// When the file is missing, damaged, of another format, or a chosen column is not in it.
 pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
-    let input = Input::open(source, options.format)?;
+    let input = open(source, options)?;
     match input.format {
         Format::Csv | Format::Tsv => csv::load(input, options),
         Format::Npy => npy::load(input, options),
@@ -134,7 +136,7 @@ pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
 /// # Errors
 /// When the file is missing, damaged or of another format.
 pub fn describe(source: &Source, options: &LoadOptions) -> Result<Description, Error> {
-    let input = Input::open(source, options.format)?;
+    let input = open(source, options)?;
     match input.format {
         Format::Csv | Format::Tsv => csv::describe(input, options),
         Format::Npy => npy::describe(input),
@@ -147,6 +149,20 @@ pub fn describe(source: &Source, options: &LoadOptions) -> Result<Description, E
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(no_parquet(input.name)),
     }
+}
+
+/// Opens a source whose format has a use for the options.
+fn open(source: &Source, options: &LoadOptions) -> Result<Input, Error> {
+    let input = Input::open(source, options.format)?;
+    if options.variable.is_some() && !matches!(input.format, Format::Npz | Format::Mat) {
+        return Err(Error::Option {
+            source_name: input.name,
+            option: "--variable",
+            format: input.format,
+            hint: "only npz and mat files hold several arrays; choose columns with --columns",
+        });
+    }
+    Ok(input)
 }
 
 /// Parquet was left out of this build.

@@ -180,7 +180,11 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
     Ok(Description {
         format: Format::Mat,
         rows: chosen.shape.first().copied().unwrap_or(0),
-        cols: chosen.shape.iter().skip(1).product(),
+        cols: chosen
+            .shape
+            .iter()
+            .skip(1)
+            .fold(1, |n: usize, &m| n.saturating_mul(m)),
         dtype: chosen.dtype.clone(),
         stored: archive.stored[at],
         columns: None,

@@ -4,7 +4,8 @@
 use obcut::Matrix;
 
 use crate::columns::dataset_by_columns;
-use crate::error::{Error, shorten};
+use crate::error::Error;
+use crate::message::shorten;
 use crate::source::Input;
 use crate::sparse::Sparse;
 use crate::text::{Lines, number};
@@ -178,7 +179,7 @@ fn read_coordinates(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Er
         n_cols,
         values: Values::F64(values),
     }
-    .from_triples(&rows, &columns)
+    .by_triples(&rows, &columns)
 }
 
 fn read_array(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Error> {

@@ -6,8 +6,9 @@ use std::io::Read;
 use obcut::Matrix;
 
 use crate::columns::dataset_by_columns;
-use crate::error::{Error, shorten};
+use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
+use crate::message::shorten;
 use crate::source::Input;
 use crate::values::{Layout, Number, Values};
 use crate::{Dataset, Description, Format, LoadOptions};
@@ -67,6 +68,16 @@ impl Header {
         let text = String::from_utf8_lossy(&text).replace('"', "'");
         let n_bytes = 8 + n_length + u64::from(length);
         Self::parse(name, &text, n_bytes)
+    }
+
+    /// Stands for an array of a type that is not read.
+    pub(crate) fn unreadable() -> Self {
+        Self {
+            element: Element::Bytes(0),
+            column_major: false,
+            shape: Vec::new(),
+            n_bytes: 0,
+        }
     }
 
     fn parse(name: &str, text: &str, n_bytes: u64) -> Result<Self, Error> {
@@ -282,6 +293,7 @@ impl Element {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Number { number, .. } => number.name().to_string(),
+            Self::Bytes(0) => "object".to_string(),
             Self::Bytes(width) => format!("S{width}"),
             Self::Unicode { width, .. } => format!("U{width}"),
         }

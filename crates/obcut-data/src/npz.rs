@@ -5,8 +5,9 @@ use std::io::{Read, SeekFrom};
 use obcut::Matrix;
 use zip::ZipArchive;
 
-use crate::error::{Error, shorten};
+use crate::error::Error;
 use crate::labels::Truth;
+use crate::message::shorten;
 use crate::npy::{Element, Header};
 use crate::source::{Input, ReadSeek};
 use crate::sparse::{Sparse, indices};
@@ -60,11 +61,11 @@ impl Archive {
         else {
             return Ok(());
         };
-        // Python objects and named fields are told only when asked for.
+        // Python objects and named fields are no error until one asks for them: `read` comes
+        // across the same header again.
         let header = match Header::read(&self.name, &mut file) {
-            Ok(header) => header,
-            Err(Error::Unsupported { .. }) => return Ok(()),
-            Err(error) => return Err(error),
+            Err(Error::Unsupported { .. }) => Header::unreadable(),
+            header => header?,
         };
         self.variables.push(Variable {
             name,
@@ -169,9 +170,9 @@ impl Archive {
             values,
         };
         match layout {
-            "csr" => sparse.from_csr(first, second),
-            "csc" => sparse.from_csc(&first, &second),
-            _ => sparse.from_triples(&first, &second),
+            "csr" => sparse.by_rows(first, second),
+            "csc" => sparse.by_columns(&first, &second),
+            _ => sparse.by_triples(&first, &second),
         }
     }
 }
@@ -261,7 +262,12 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
             rows,
             cols,
             dtype: chosen.dtype.clone(),
-            stored: layout.map(|_| chosen.shape.iter().product()),
+            stored: layout.map(|_| {
+                chosen
+                    .shape
+                    .iter()
+                    .fold(1, |n: usize, &m| n.saturating_mul(m))
+            }),
             columns: None,
             arrays: archive
                 .variables

@@ -19,8 +19,9 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnDescriptor;
 
 use crate::columns::Selection;
-use crate::error::{Error, shorten};
+use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
+use crate::message::shorten;
 use crate::source::{Input, Seekable};
 use crate::values::{Number, Real, half_to_f64};
 use crate::write::LabelTable;
@@ -188,6 +189,14 @@ impl Table {
     }
 
     fn reader(&self, group: usize, j: usize) -> Result<ColumnReader, Error> {
+        // The parquet crate asserts this; caught or not, a panic would print its own lines.
+        let chunk = self.file.metadata().row_group(group).column(j);
+        let start = chunk
+            .dictionary_page_offset()
+            .unwrap_or(chunk.data_page_offset());
+        if start < 0 || chunk.compressed_size() < 0 {
+            return Err(Error::damaged(&self.name, "a column lies outside the file"));
+        }
         self.file
             .get_row_group(group)
             .and_then(|rows| rows.get_column_reader(j))
@@ -366,9 +375,9 @@ pub(crate) fn describe(input: Input) -> Result<Description, Error> {
             .map_or("mixed", |kind| kind.name());
         Ok(Description {
             format: Format::Parquet,
-            rows: (0..table.file.num_row_groups())
-                .map(|group| table.group_rows(group))
-                .sum(),
+            rows: (0..table.file.num_row_groups()).fold(0, |n: usize, group| {
+                n.saturating_add(table.group_rows(group))
+            }),
             cols: table.columns.len(),
             dtype: dtype.to_string(),
             stored: None,

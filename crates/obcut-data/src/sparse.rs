@@ -15,24 +15,24 @@ pub(crate) struct Sparse<'a> {
 
 impl Sparse<'_> {
     /// From compressed rows, which only need checking.
-    pub(crate) fn from_csr(self, offsets: Vec<i64>, columns: Vec<i64>) -> Result<Matrix, Error> {
+    pub(crate) fn by_rows(self, offsets: Vec<i64>, columns: Vec<i64>) -> Result<Matrix, Error> {
         self.check_offsets(&offsets, self.n_rows, columns.len())?;
         self.check_indices(&columns, self.n_cols, "column")?;
         Ok(wrap(self.values, offsets, columns, self.n_cols))
     }
 
     /// From compressed columns.
-    pub(crate) fn from_csc(self, offsets: &[i64], rows: &[i64]) -> Result<Matrix, Error> {
+    pub(crate) fn by_columns(self, offsets: &[i64], rows: &[i64]) -> Result<Matrix, Error> {
         self.check_offsets(offsets, self.n_cols, rows.len())?;
         let mut columns = Vec::with_capacity(rows.len());
         for (j, ends) in offsets.windows(2).enumerate() {
             columns.extend((ends[0]..ends[1]).map(|_| j as i64));
         }
-        self.from_triples(rows, &columns)
+        self.by_triples(rows, &columns)
     }
 
     /// From (row, column, value), in any order; rows keep the order of their entries.
-    pub(crate) fn from_triples(self, rows: &[i64], columns: &[i64]) -> Result<Matrix, Error> {
+    pub(crate) fn by_triples(self, rows: &[i64], columns: &[i64]) -> Result<Matrix, Error> {
         if rows.len() != self.values.len() || columns.len() != self.values.len() {
             return Err(self.broken(format!(
                 "{} values for {} row and {} column indices",
@@ -90,6 +90,10 @@ impl Sparse<'_> {
     }
 
     fn check_indices(&self, indices: &[i64], n: usize, what: &str) -> Result<(), Error> {
+        // Later steps keep something per column, and SciPy counts with 32 bits too.
+        if self.n_cols > i32::MAX as usize {
+            return Err(self.broken(format!("{} columns are declared", self.n_cols)));
+        }
         match indices.iter().find(|&&i| i < 0 || i as u64 >= n as u64) {
             Some(i) => Err(self.broken(format!("{what} index {i} is outside 0..{n}"))),
             None => Ok(()),
@@ -167,15 +171,15 @@ mod tests {
     #[test]
     fn all_layouts_give_the_same_rows() {
         let x = sparse(2, 3, &[1.0, 2.0, 3.0])
-            .from_csr(vec![0, 2, 3], vec![0, 2, 1])
+            .by_rows(vec![0, 2, 3], vec![0, 2, 1])
             .unwrap();
         assert_eq!(x, expected());
         let x = sparse(2, 3, &[1.0, 3.0, 2.0])
-            .from_csc(&[0, 1, 2, 3], &[0, 1, 0])
+            .by_columns(&[0, 1, 2, 3], &[0, 1, 0])
             .unwrap();
         assert_eq!(x, expected());
         let x = sparse(2, 3, &[3.0, 1.0, 2.0])
-            .from_triples(&[1, 0, 0], &[1, 0, 2])
+            .by_triples(&[1, 0, 0], &[1, 0, 2])
             .unwrap();
         assert_eq!(x, expected());
     }
@@ -183,29 +187,17 @@ mod tests {
     #[test]
     fn broken_arrays_are_errors() {
         let v = [1.0, 2.0];
-        assert!(sparse(2, 3, &v).from_csr(vec![0, 2], vec![0, 1]).is_err());
-        assert!(
-            sparse(2, 3, &v)
-                .from_csr(vec![0, 3, 2], vec![0, 1])
-                .is_err()
-        );
-        assert!(
-            sparse(2, 3, &v)
-                .from_csr(vec![0, 1, 2], vec![0, 3])
-                .is_err()
-        );
-        assert!(sparse(2, 3, &v).from_csr(vec![0, 1, 2], vec![0]).is_err());
-        assert!(sparse(2, 3, &v).from_triples(&[0, -1], &[0, 0]).is_err());
+        assert!(sparse(2, 3, &v).by_rows(vec![0, 2], vec![0, 1]).is_err());
+        assert!(sparse(2, 3, &v).by_rows(vec![0, 3, 2], vec![0, 1]).is_err());
+        assert!(sparse(2, 3, &v).by_rows(vec![0, 1, 2], vec![0, 3]).is_err());
+        assert!(sparse(2, 3, &v).by_rows(vec![0, 1, 2], vec![0]).is_err());
+        assert!(sparse(2, 3, &v).by_triples(&[0, -1], &[0, 0]).is_err());
         assert!(
             sparse(usize::MAX, 3, &v)
-                .from_csr(vec![0, 2], vec![0, 1])
+                .by_rows(vec![0, 2], vec![0, 1])
                 .is_err()
         );
-        assert!(
-            sparse(1 << 50, 3, &v)
-                .from_triples(&[0, 1], &[0, 0])
-                .is_err()
-        );
+        assert!(sparse(1 << 50, 3, &v).by_triples(&[0, 1], &[0, 0]).is_err());
         assert_eq!(
             indices(Values::F64(vec![2.0, 0.5, f64::NAN, -3.0])),
             [2, -1, -1, -1]

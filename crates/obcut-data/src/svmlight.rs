@@ -7,8 +7,9 @@
 use obcut::{Csr, Matrix};
 
 use crate::columns::dataset_by_columns;
-use crate::error::{Error, shorten};
+use crate::error::Error;
 use crate::labels::TruthBuilder;
+use crate::message::shorten;
 use crate::source::Input;
 use crate::text::{Lines, number};
 use crate::{Dataset, Description, Format, LoadOptions, Truth};

@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, Read};
 
-use crate::error::{Error, shorten};
+use crate::error::Error;
+use crate::message::shorten;
 
 /// A line longer than this is no text of ours: it keeps a binary file without line ends from
 /// filling the memory.

@@ -3,7 +3,8 @@
 use obcut::Matrix;
 
 use crate::columns::dataset_by_columns;
-use crate::error::{Error, hint_for};
+use crate::error::Error;
+use crate::message::hint_for;
 use crate::{Dataset, Format, LoadOptions, Truth};
 
 /// Names that people give to their features, best first.

@@ -4,7 +4,8 @@ use std::io::{self, Read};
 
 use obcut::Matrix;
 
-use crate::error::{Error, shorten};
+use crate::error::Error;
+use crate::message::shorten;
 use crate::sparse::{Sparse, indices};
 use crate::values::{Layout, Number, Values};
 
@@ -261,7 +262,7 @@ impl Elements<'_> {
                     n_cols,
                     values,
                 }
-                .from_csc(&offsets, &rows)
+                .by_columns(&offsets, &rows)
             }
             Class::Other(class) => Err(Error::unsupported(
                 self.name,

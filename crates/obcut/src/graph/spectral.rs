@@ -31,8 +31,6 @@ pub(crate) struct SpectralStart {
     pub labels: Vec<u32>,
     /// Pieces too small to be clusters.
     pub n_fragments: usize,
-    /// Pieces that could be clusters.
-    pub n_pieces: usize,
 }
 
 /// Clusters the rows of `graph` by its `k` leading eigenvectors. `anchors` are the anchors'
@@ -59,7 +57,6 @@ pub(crate) fn start(
         return Ok(SpectralStart {
             labels: vec![0; n],
             n_fragments,
-            n_pieces,
         });
     }
     let mut affinity = affinity(graph, weights, context)?;
@@ -94,7 +91,6 @@ pub(crate) fn start(
     Ok(SpectralStart {
         labels,
         n_fragments,
-        n_pieces,
     })
 }
 

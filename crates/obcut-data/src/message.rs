@@ -1,0 +1,81 @@
+//! Words of messages: texts made short, and names that were perhaps meant.
+
+/// At most `limit` characters of a text, on one line.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let mut out: String = text
+        .chars()
+        .take(limit)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(limit).is_some() {
+        out.push_str("...");
+    }
+    out
+}
+
+/// Bytes from a text file, shortened to 40 characters for a message.
+pub(crate) fn shorten_bytes(bytes: &[u8]) -> String {
+    shorten(&String::from_utf8_lossy(&bytes[..bytes.len().min(400)]), 40)
+}
+
+/// A hint for a name that is not there: the nearest one, else the first few.
+pub(crate) fn hint_for(wanted: &str, names: &[String]) -> String {
+    let nearest = names
+        .iter()
+        .map(|name| (distance(wanted, name), name))
+        .min();
+    match nearest {
+        Some((d, name)) if d <= 1 + wanted.chars().count() / 3 => {
+            format!("did you mean '{}'?", shorten(name, 40))
+        }
+        Some(_) => {
+            let few: Vec<String> = names.iter().take(8).map(|n| shorten(n, 40)).collect();
+            let more = if names.len() > few.len() { ", ..." } else { "" };
+            format!("there are {}: {}{more}", names.len(), few.join(", "))
+        }
+        None => "there is none".to_string(),
+    }
+}
+
+/// Levenshtein distance without regard to case; long names are cut, a typo shows early enough.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().take(64).collect();
+    let b: Vec<char> = b.to_lowercase().chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_is_met_with_the_nearest_name() {
+        let names = ["sepal_length".to_string(), "species".to_string()];
+        assert_eq!(hint_for("Specis", &names), "did you mean 'species'?");
+        assert_eq!(
+            hint_for("zzzzzz", &names),
+            "there are 2: sepal_length, species"
+        );
+        assert_eq!(hint_for("zzz", &[]), "there is none");
+    }
+
+    #[test]
+    fn texts_in_messages_stay_short_and_on_one_line() {
+        assert_eq!(shorten("a\nb", 40), "a\\nb");
+        assert_eq!(
+            shorten(&"x".repeat(50), 40),
+            format!("{}...", "x".repeat(40))
+        );
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,423 @@
+//! What must hold for any data: the paper's theorem, invariances, exactly k clusters, prediction.
+
+mod common;
+
+use common::{fit_ok, matrix, random_matrix, scores_of};
+use obcut::metrics::{Average, nmi};
+use obcut::{
+    AnchorUpdate, Formulation, GraphKind, Init, Learn, Matrix, Params, RowSolver, Scale, Silent,
+    fit, synthetic,
+};
+use proptest::prelude::*;
+
+/// Eq. BiCut from its definition: cuts over sizes, the imbalance term, degrees over sizes.
+fn bipartite_graph_cut(b: &[f64], m: usize, samples: &[usize], anchors: &[usize], k: usize) -> f64 {
+    let n = samples.len();
+    let size = |labels: &[usize], j: usize| labels.iter().filter(|&&l| l == j).count() as f64;
+    let between = |pick: &dyn Fn(usize, usize) -> bool| -> f64 {
+        let mut sum = 0.0;
+        for i in 0..n {
+            for a in 0..m {
+                if pick(samples[i], anchors[a]) {
+                    sum += b[i * m + a];
+                }
+            }
+        }
+        sum
+    };
+    (0..k)
+        .map(|j| {
+            let (s, a) = (size(samples, j), size(anchors, j));
+            let leaving = between(&|x, y| x == j && y != j);
+            let entering = between(&|x, y| x != j && y == j);
+            let inside = between(&|x, y| x == j && y == j);
+            let sample_degrees = between(&|x, _| x == j);
+            let anchor_degrees = between(&|_, y| y == j);
+            leaving / s + entering / a + inside * (1.0 / s.sqrt() - 1.0 / a.sqrt()).powi(2)
+                - sample_degrees / s
+                - anchor_degrees / a
+        })
+        .sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Theorem 1: the cut of Eq. BiCut is -2 Tr(Y_N' B Y_M).
+    #[test]
+    fn the_cut_is_minus_twice_the_trace(
+        n in 4usize..12, m in 4usize..9, k in 1usize..4,
+        edges in prop::collection::vec(0.0f64..1.0, 12 * 9),
+        draws in prop::collection::vec(0usize..100, 24),
+    ) {
+        let b = &edges[..n * m];
+        // Every part gets a sample and an anchor.
+        let labels = |count: usize, from: usize| -> Vec<usize> {
+            (0..count).map(|i| if i < k { i } else { draws[(from + i) % 24] % k }).collect()
+        };
+        let (samples, anchors) = (labels(n, 0), labels(m, 7));
+        let size = |labels: &[usize], j: usize| labels.iter().filter(|&&l| l == j).count() as f64;
+        let mut trace = 0.0;
+        for i in 0..n {
+            for a in 0..m {
+                if samples[i] == anchors[a] {
+                    let j = samples[i];
+                    trace += b[i * m + a] / (size(&samples, j) * size(&anchors, j)).sqrt();
+                }
+            }
+        }
+        let cut = bipartite_graph_cut(b, m, &samples, &anchors, k);
+        prop_assert!((cut + 2.0 * trace).abs() < 1e-10, "{cut} {trace}");
+    }
+
+    /// Exactly k clusters and a model that repeats the labels, on small random tables of all kinds.
+    #[test]
+    fn any_small_table_gives_k_clusters_that_predict_repeats(
+        n in 2usize..40, d in 1usize..6, k in 1usize..8, levels in 2u64..6, seed in 0u64..1000,
+        kind in 0usize..3, single in any::<bool>(),
+    ) {
+        let graph = GraphKind::ALL[kind];
+        // Few levels: many equal rows and many ties.
+        let matrix = random_matrix(n, d, Some(levels), seed, single);
+        let params = Params { graph, seed, threads: 1, ..Params::new(k) };
+        let samples = matrix.samples().unwrap();
+        match fit(&samples, None, &params, &Silent) {
+            Ok(found) => {
+                for j in 0..k as u32 {
+                    prop_assert!(found.labels.contains(&j), "cluster {j} is empty");
+                }
+                prop_assert_eq!(&found.labels, &found.model.predict(&samples, 1, &Silent).unwrap());
+                let rows = found.model.explain(&samples, 1, &Silent).unwrap();
+                prop_assert!(rows.iter().zip(&found.labels).all(|(r, l)| r.label == *l && r.margin >= 0.0));
+            }
+            Err(e) => {
+                let text = e.to_string();
+                prop_assert!(text.contains("distinct") || text.contains("clusters cannot"), "{text}");
+                prop_assert!(common::distinct_rows(&matrix) < k, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn predict_repeats_the_labels_for_every_graph_type_and_setting() {
+    let data = synthetic::mixture(1500, 20, 6, 3);
+    let wide = random_matrix(60, 200, None, 4, true);
+    for matrix in [
+        &data.matrix,
+        &common::to_f64(&data.matrix),
+        &common::to_sparse(&data.matrix),
+        &wide,
+    ] {
+        for graph in GraphKind::ALL.iter().copied() {
+            for scale in [Scale::MinMax, Scale::Standard, Scale::UnitRows, Scale::None] {
+                let params = Params {
+                    graph,
+                    scale,
+                    ..Params::new(6)
+                };
+                let found = fit_ok(matrix, None, &params);
+                let samples = matrix.samples().unwrap();
+                let again = found.model.predict(&samples, 2, &Silent).unwrap();
+                assert_eq!(found.labels, again, "{graph} {scale}");
+                // Also one row at a time, and from a file.
+                let loaded = obcut::Model::from_bytes(&found.model.to_bytes().unwrap()).unwrap();
+                assert_eq!(loaded, found.model);
+                for i in (0..matrix.n_rows()).step_by(97) {
+                    let one = common::rows(matrix, &[i]);
+                    let label = loaded.predict(&one.samples().unwrap(), 1, &Silent).unwrap();
+                    assert_eq!(label, [found.labels[i]], "{graph} {scale} row {i}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn shuffled_rows_get_the_same_clusters() {
+    for (data, k) in [
+        (synthetic::mixture(1200, 12, 5, 1), 5),
+        (synthetic::moons(800, 0.05, 2), 2),
+    ] {
+        for graph in GraphKind::ALL.iter().copied() {
+            let params = Params {
+                graph,
+                ..Params::new(k)
+            };
+            let labels = fit_ok(&data.matrix, None, &params).labels;
+            let order = common::order(data.labels.len(), 5);
+            let shuffled = fit_ok(&common::rows(&data.matrix, &order), None, &params).labels;
+            let back: Vec<u32> = order.iter().map(|&i| labels[i]).collect();
+            let same = nmi(&shuffled, &back, Average::Max).unwrap();
+            assert!(same > 0.99, "{graph}: {same}");
+        }
+    }
+}
+
+#[test]
+fn a_sorted_file_is_no_hint() {
+    // Pure noise with classes in file order: a method that deals rows out in order would score.
+    let noise = random_matrix(600, 5, None, 11, false);
+    let classes: Vec<u32> = (0..600).map(|i| i / 120).collect();
+    for params in [
+        Params::new(5),
+        Params {
+            lambda: 1e3,
+            row_solver: RowSolver::Authors,
+            ..Params::paper(5)
+        },
+    ] {
+        let labels = fit_ok(&noise, None, &params).labels;
+        let score = nmi(&labels, &classes, Average::Max).unwrap();
+        assert!(score < 0.06, "{score}");
+    }
+}
+
+#[test]
+fn integer_weights_equal_copies_and_zero_means_absent() {
+    let data = synthetic::mixture(400, 8, 4, 9);
+    let weights: Vec<f64> = (0..400).map(|i| f64::from((i * 7 % 4) as u8)).collect();
+    let copies: Vec<usize> = (0..400)
+        .flat_map(|i| vec![i; weights[i] as usize])
+        .collect();
+    let repeated = common::rows(&data.matrix, &copies);
+    for graph in GraphKind::ALL.iter().copied() {
+        for init in [Init::Spectral, Init::KMeans] {
+            let params = Params {
+                graph,
+                init,
+                ..Params::new(4)
+            };
+            let weighted = fit_ok(&data.matrix, Some(&weights), &params);
+            let plain = fit_ok(&repeated, None, &params);
+            let expected: Vec<u32> = copies.iter().map(|&i| weighted.labels[i]).collect();
+            assert_eq!(plain.labels, expected, "{graph}");
+            assert_eq!(plain.model.cluster_sizes(), weighted.model.cluster_sizes());
+            // Absent rows are labelled like new ones.
+            let all = plain
+                .model
+                .predict(&data.matrix.samples().unwrap(), 1, &Silent)
+                .unwrap();
+            assert_eq!(all, weighted.labels, "{graph}");
+        }
+    }
+}
+
+#[test]
+fn odd_shapes_work() {
+    let constant = matrix(vec![3.0, 1.0, 3.0, 2.0, 3.0, 9.0, 3.0, 8.0], 4, 2);
+    assert_eq!(
+        common::partition(&fit_ok(&constant, None, &Params::new(2)).labels),
+        [0, 0, 1, 1]
+    );
+    let two = matrix(vec![0.0, 1.0], 2, 1);
+    assert_eq!(
+        common::partition(&fit_ok(&two, None, &Params::new(2)).labels),
+        [0, 1]
+    );
+    assert_eq!(fit_ok(&two, None, &Params::new(1)).labels, [0, 0]);
+    let one = matrix(vec![7.0, 7.0], 1, 2);
+    assert_eq!(fit_ok(&one, None, &Params::new(1)).labels, [0]);
+    let data = synthetic::blobs(60, 3, 3, 1.0, 4);
+    for graph in GraphKind::ALL.iter().copied() {
+        for m in [3, 60] {
+            let params = Params {
+                graph,
+                n_anchors: Some(m),
+                n_anchor_sets: Some(1),
+                ..Params::new(3)
+            };
+            let score = scores_of(&data, &params);
+            // With every row an anchor the global graph links each row to itself and knows nothing.
+            assert!(
+                score > 0.99 || (graph, m) == (GraphKind::Global, 60),
+                "{graph} M = {m}: {score}"
+            );
+        }
+        // k = N: every row its own cluster.
+        let tiny = common::rows(&data.matrix, &(0..15).collect::<Vec<_>>());
+        let labels = fit_ok(
+            &tiny,
+            None,
+            &Params {
+                graph,
+                ..Params::new(15)
+            },
+        )
+        .labels;
+        assert_eq!(
+            common::partition(&labels),
+            (0..15).collect::<Vec<_>>(),
+            "{graph}"
+        );
+    }
+}
+
+#[test]
+fn sparse_and_dense_storage_give_the_same_clusters() {
+    let data = synthetic::blobs(300, 6, 3, 1.0, 8);
+    let dense = common::to_f64(&data.matrix);
+    let sparse = common::to_sparse(&dense);
+    for graph in GraphKind::ALL.iter().copied() {
+        for scale in [Scale::MinMax, Scale::UnitRows, Scale::None] {
+            let params = Params {
+                graph,
+                scale,
+                ..Params::new(3)
+            };
+            let (a, b) = (
+                fit_ok(&dense, None, &params).labels,
+                fit_ok(&sparse, None, &params).labels,
+            );
+            assert_eq!(nmi(&a, &b, Average::Max).unwrap(), 1.0, "{graph} {scale}");
+        }
+    }
+}
+
+#[test]
+fn every_ablation_and_option_runs_and_the_exact_objective_never_rises() {
+    let data = synthetic::mixture(500, 10, 4, 2);
+    for learn in Learn::ALL.iter().copied() {
+        for formulation in Formulation::ALL.iter().copied() {
+            for anchor_update in AnchorUpdate::ALL.iter().copied() {
+                for (graph, ridge) in [(GraphKind::Global, 0.0), (GraphKind::Local, 0.01)] {
+                    let params = Params {
+                        learn,
+                        formulation,
+                        anchor_update,
+                        graph,
+                        ridge,
+                        max_iter: 8,
+                        n_anchors: Some(30),
+                        ..Params::new(4)
+                    };
+                    let found = fit_ok(&data.matrix, None, &params);
+                    let values = &found.trace.objective;
+                    let scale = values.first().map_or(1.0, |v| v.abs());
+                    assert!(
+                        values.windows(2).all(|w| w[1] <= w[0] + 1e-6 * scale),
+                        "{learn} {formulation} {anchor_update} {graph}: {values:?}"
+                    );
+                    assert_eq!(
+                        values.is_empty(),
+                        learn == Learn::Nothing || found.trace.loop_rejected
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn given_anchors_and_given_labels_are_used() {
+    let data = synthetic::blobs(200, 2, 4, 0.5, 3);
+    let values = common::values(&data.matrix);
+    let anchors: Vec<f64> = values[..40].to_vec();
+    let params = Params {
+        anchors: Some(anchors.clone()),
+        ..Params::new(4)
+    };
+    let found = fit_ok(&data.matrix, None, &params);
+    assert_eq!(found.model.n_anchors(), 20);
+    let kept = found.model.anchors();
+    assert!(kept.iter().zip(&anchors).all(|(a, b)| (a - b).abs() < 1e-5));
+    let params = Params {
+        init: Init::Given(data.labels.clone()),
+        learn: Learn::Nothing,
+        ..Params::new(4)
+    };
+    let found = fit_ok(&data.matrix, None, &params);
+    assert_eq!(found.labels, data.labels);
+}
+
+#[test]
+fn restarts_keep_the_best_score() {
+    let data = synthetic::mixture(600, 8, 6, 5);
+    let found = fit_ok(
+        &data.matrix,
+        None,
+        &Params {
+            n_init: 4,
+            ..Params::new(6)
+        },
+    );
+    let scores = &found.trace.scores;
+    assert_eq!(scores.len(), 4);
+    assert!(scores.iter().all(|s| *s <= scores[found.trace.kept]));
+}
+
+#[test]
+fn a_wide_table_gives_the_same_clusters_reduced_or_not() {
+    let data = synthetic::mixture(120, 900, 4, 6);
+    for graph in GraphKind::ALL.iter().copied() {
+        let params = Params {
+            graph,
+            ..Params::new(4)
+        };
+        let direct = Params {
+            reduce: obcut::Reduce::Never,
+            ..params.clone()
+        };
+        let (a, b) = (
+            fit_ok(&data.matrix, None, &params),
+            fit_ok(&data.matrix, None, &direct),
+        );
+        let same = nmi(&a.labels, &b.labels, Average::Max).unwrap();
+        assert!(same > 0.97, "{graph}: {same}");
+    }
+}
+
+#[test]
+fn rows_of_the_graph_lie_on_the_simplex() {
+    let data = synthetic::mixture(700, 9, 5, 7);
+    for graph in GraphKind::ALL.iter().copied() {
+        let params = Params {
+            graph,
+            n_anchor_sets: Some(3),
+            ..Params::new(5)
+        };
+        let found = fit_ok(&data.matrix, None, &params);
+        let b = found
+            .model
+            .transform(&data.matrix.samples().unwrap(), 1, &Silent)
+            .unwrap();
+        assert_eq!((b.n_rows(), b.n_cols), (700, found.model.n_anchors()));
+        for i in 0..700 {
+            let (columns, values) = b.row(i);
+            assert!(
+                (values.iter().sum::<f64>() - 1.0).abs() < 1e-12 && values.iter().all(|v| *v > 0.0)
+            );
+            assert!(columns.is_sorted() && columns.len() <= 15);
+        }
+    }
+}
+
+#[test]
+fn i32_and_i64_indices_read_alike() {
+    let data = synthetic::blobs(50, 4, 2, 1.0, 1);
+    let Matrix::Sparse64(x) = common::to_sparse(&common::to_f64(&data.matrix)) else {
+        panic!()
+    };
+    let offsets: Vec<i32> = x.offsets.iter().map(|&v| v as i32).collect();
+    let columns: Vec<i32> = x.columns.iter().map(|&v| v as i32).collect();
+    let wide = obcut::CsrRef::new(
+        obcut::Ints::I64(&x.offsets),
+        obcut::Ints::I64(&x.columns),
+        &x.values,
+        4,
+    );
+    let narrow = obcut::CsrRef::new(
+        obcut::Ints::I32(&offsets),
+        obcut::Ints::I32(&columns),
+        &x.values,
+        4,
+    );
+    let params = Params::new(2);
+    let a = fit(&wide.unwrap().into(), None, &params, &Silent)
+        .unwrap()
+        .labels;
+    let b = fit(&narrow.unwrap().into(), None, &params, &Silent)
+        .unwrap()
+        .labels;
+    assert_eq!(a, b);
+}

@@ -1,0 +1,98 @@
+//! The same bits for any number of threads.
+
+mod common;
+
+use common::{fit_ok, to_sparse};
+use obcut::{CutParams, GraphKind, Init, Learn, Params, RowSolver, Silent, cut, synthetic};
+
+#[test]
+fn the_number_of_threads_does_not_change_a_bit() {
+    // More than one chunk of rows, so that threads have something to share.
+    let data = synthetic::mixture(3000, 16, 7, 1);
+    let sparse = to_sparse(&data.matrix);
+    let base = Params::new(7);
+    let settings = [
+        base.clone(),
+        Params {
+            graph: GraphKind::Local,
+            n_init: 2,
+            ..base.clone()
+        },
+        Params {
+            graph: GraphKind::Global,
+            n_anchors: Some(60),
+            learn: Learn::AnchorsAndGraph,
+            max_iter: 4,
+            ..base.clone()
+        },
+        Params {
+            n_anchors: Some(40),
+            max_iter: 3,
+            row_solver: RowSolver::Authors,
+            ..Params::paper(7)
+        },
+        Params {
+            init: Init::KMeans,
+            learn: Learn::GraphOnly,
+            max_iter: 3,
+            ..base
+        },
+    ];
+    for matrix in [&data.matrix, &sparse] {
+        for params in &settings {
+            let one = fit_ok(
+                matrix,
+                None,
+                &Params {
+                    threads: 1,
+                    ..params.clone()
+                },
+            );
+            let bytes = one.model.to_bytes().unwrap();
+            for threads in [2, 3, 8] {
+                let many = fit_ok(
+                    matrix,
+                    None,
+                    &Params {
+                        threads,
+                        ..params.clone()
+                    },
+                );
+                assert_eq!(one.labels, many.labels, "{threads} threads, {params:?}");
+                assert_eq!(one.trace.objective, many.trace.objective);
+                assert!(
+                    bytes == many.model.to_bytes().unwrap(),
+                    "{threads} threads: another model"
+                );
+                let samples = matrix.samples().unwrap();
+                let a = one.model.scores(&samples, 1, &Silent).unwrap();
+                assert_eq!(a, many.model.scores(&samples, threads, &Silent).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cut_is_the_same_for_any_number_of_threads() {
+    let data = synthetic::mixture(2000, 30, 4, 2);
+    let samples = data.matrix.samples().unwrap();
+    let one = cut(
+        &samples,
+        &CutParams {
+            threads: 1,
+            ..CutParams::new(4)
+        },
+        &Silent,
+    )
+    .unwrap();
+    let many = cut(
+        &samples,
+        &CutParams {
+            threads: 5,
+            ..CutParams::new(4)
+        },
+        &Silent,
+    )
+    .unwrap();
+    assert_eq!(one, many);
+}
