@@ -18,6 +18,9 @@ use crate::solver::score::score;
 use crate::solver::trace::StopReason;
 use crate::solver::update::labels::fill_empty;
 
+/// Relative gain of a turn below which the cut has converged.
+const TOLERANCE: f64 = 1e-6;
+
 /// Settings of a cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CutParams {
@@ -157,7 +160,15 @@ pub fn cut(
             order: Some(&order),
             max_sweeps: 10,
         };
-        let turns = cutting::cut(&edges, &columns, &mut labels, k, visits, max_iter, &context)?;
+        let turns = cutting::cut(
+            &edges,
+            &columns,
+            &mut labels,
+            k,
+            visits,
+            (max_iter, TOLERANCE),
+            &context,
+        )?;
         let value = score(&edges, &labels, &weights, k);
         if best.as_ref().is_none_or(|b| value > b.0) {
             best = Some((value, labels, turns, start.n_fragments));

@@ -225,22 +225,13 @@ pub(crate) fn assign(
     let mut pairs = vec![(0u32, 0.0f64); n];
     let partials = context.map_into(n, &mut pairs, 1, |range, out| {
         let (mut scratch, mut norms) = (Scratch::default(), Scratch::default());
+        let mut shifted = vec![0.0; m];
         let mut inertia = 0.0;
         for start in range.clone().step_by(BLOCK) {
             let block = start..(start + BLOCK).min(range.end);
             let products = rows.table.products(block.clone(), points, &mut scratch);
             for (r, i) in block.enumerate() {
-                let mut best = (f64::INFINITY, 0);
-                for (j, (f, norm)) in products[r * m..(r + 1) * m]
-                    .iter()
-                    .zip(&points.norms)
-                    .enumerate()
-                {
-                    let distance = norm - 2.0 * f;
-                    if distance < best.0 {
-                        best = (distance, j);
-                    }
-                }
+                let best = smallest(&products[r * m..(r + 1) * m], &points.norms, &mut shifted);
                 let distance = (best.0 + rows.table.squared_norm(i, &mut norms)).max(0.0);
                 inertia += rows.weights[i] * distance;
                 out[i - range.start] = (best.1 as u32, distance);
@@ -253,6 +244,31 @@ pub(crate) fn assign(
         distances: pairs.iter().map(|p| p.1).collect(),
         inertia: partials.iter().sum(),
     })
+}
+
+/// The smallest of |c|^2 - 2 x.c and its index, ties to the lower: one pass for the value and one to
+/// find it, both without branches.
+fn smallest(products: &[f64], norms: &[f64], shifted: &mut [f64]) -> (f64, usize) {
+    let mut lanes = [f64::INFINITY; 8];
+    for ((out, f), norm) in shifted.iter_mut().zip(products).zip(norms) {
+        *out = norm - 2.0 * f;
+    }
+    let chunks = shifted.chunks_exact(8);
+    let mut least = chunks
+        .remainder()
+        .iter()
+        .fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
+    for chunk in chunks {
+        for l in 0..8 {
+            lanes[l] = if chunk[l] < lanes[l] {
+                chunk[l]
+            } else {
+                lanes[l]
+            };
+        }
+    }
+    least = lanes.iter().fold(least, |a, &b| if b < a { b } else { a });
+    (least, shifted.iter().position(|&v| v == least).unwrap_or(0))
 }
 
 /// Weighted means of the clusters. An empty cluster takes the row that is farthest from its centre.
@@ -335,4 +351,92 @@ pub(crate) fn nearest_point(table: &Table<'_>, i: usize, points: &Points) -> Vec
         .chunks_exact(table.d())
         .map(|a| -squared_distance(&row, a))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::DenseRef;
+    use crate::normalize::Scaling;
+    use crate::observer::Silent;
+
+    fn table_of(values: &[f64], n: usize) -> (Vec<f64>, Vec<u64>, Scaling) {
+        let keys = (0..n as u64).map(crate::random::mix).collect();
+        (vec![1.0; n], keys, Scaling::identity(values.len() / n))
+    }
+
+    #[test]
+    fn rows_go_to_their_nearest_centre() {
+        let (n, d, m) = (300, 5, 17);
+        let x = Stream::new(1).values(n * d);
+        let centers = Stream::new(2).values(m * d);
+        let (weights, keys, scaling) = table_of(&x, n);
+        let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
+        let rows = Weighted {
+            table: &table,
+            weights: &weights,
+            keys: &keys,
+        };
+        let context = Context::new(2, &Silent).unwrap();
+        let found = assign(&rows, &table.points(centers.clone()), &context).unwrap();
+        for i in 0..n {
+            let distance =
+                |j: usize| squared_distance(&x[i * d..(i + 1) * d], &centers[j * d..(j + 1) * d]);
+            let best = (0..m)
+                .min_by(|&a, &b| distance(a).total_cmp(&distance(b)))
+                .unwrap();
+            assert_eq!(found.labels[i] as usize, best);
+            assert!((found.distances[i] - distance(best)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn lloyd_never_raises_the_inertia_and_fills_empty_clusters() {
+        let (n, d, k) = (400, 3, 9);
+        let x = Stream::new(3).values(n * d);
+        let (weights, keys, scaling) = table_of(&x, n);
+        let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
+        let rows = Weighted {
+            table: &table,
+            weights: &weights,
+            keys: &keys,
+        };
+        let context = Context::new(2, &Silent).unwrap();
+        // All centres but one far away: all but one are empty at first.
+        let mut values = vec![50.0; k * d];
+        values[..d].fill(0.0);
+        let mut last = f64::INFINITY;
+        for _ in 0..12 {
+            let points = table.points(values);
+            let assignment = assign(&rows, &points, &context).unwrap();
+            assert!(assignment.inertia <= last + 1e-9);
+            last = assignment.inertia;
+            values = means(&rows, &assignment, points.values, &context).unwrap();
+        }
+        let labels = assign(&rows, &table.points(values), &context)
+            .unwrap()
+            .labels;
+        assert!((0..k as u32).all(|j| labels.contains(&j)));
+    }
+
+    #[test]
+    fn plus_plus_draws_distinct_rows_and_takes_every_far_group() {
+        let (n, d, k) = (200, 2, 4);
+        let x: Vec<f64> = (0..n)
+            .flat_map(|i| [f64::from((i % 4) as u8) * 100.0, i as f64 * 1e-3])
+            .collect();
+        let (weights, keys, scaling) = table_of(&x, n);
+        let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
+        let rows = Weighted {
+            table: &table,
+            weights: &weights,
+            keys: &keys,
+        };
+        let context = Context::new(1, &Silent).unwrap();
+        for seed in 0..10 {
+            let chosen = plus_plus(&rows, k, Stream::new(seed), &context).unwrap();
+            let groups: std::collections::HashSet<u32> = chosen.iter().map(|i| i % 4).collect();
+            assert_eq!(groups.len(), 4);
+        }
+    }
 }

@@ -15,8 +15,9 @@ const DENSE: usize = 320;
 const POWERS: usize = 4;
 /// Restarts at most; ten are rarely needed.
 const RESTARTS: usize = 30;
-/// Residual, relative to the largest eigenvalue, at which a pair has converged.
-const TOLERANCE: f64 = 1e-7;
+/// Residual, relative to the largest eigenvalue, at which a pair has converged. Eigenvalues are then
+/// right to its square.
+const TOLERANCE: f64 = 1e-5;
 
 /// The `k` largest eigenvalues, descending, and their vectors (n × k, row-major).
 ///

@@ -42,14 +42,14 @@ pub(crate) fn anchor_weights(graph: &Graph, weights: &[f64], kind: AnchorWeights
     }
 }
 
-/// Turns of H and Y until no label changes, from the labels given.
+/// Turns of H and Y until no label changes or the cut gains less than `tol`, from the labels given.
 pub(crate) fn cut(
     graph: &Graph,
     anchor_weights: &[f64],
     start: &mut [u32],
     k: usize,
     visits: Visits<'_>,
-    max_iter: usize,
+    (max_iter, tol): (usize, f64),
     context: &Context<'_>,
 ) -> Result<Turns, Error> {
     let mut turns = Turns {
@@ -73,9 +73,14 @@ pub(crate) fn cut(
             visits.order,
             visits.max_sweeps,
         );
+        let last = turns.values.last().copied();
         turns.values.push(value);
         if moved == 0 {
             turns.stop = StopReason::Labels;
+            break;
+        }
+        if last.is_some_and(|last| value - last < tol * last.abs()) {
+            turns.stop = StopReason::Objective;
             break;
         }
     }

@@ -346,14 +346,14 @@ impl Problem<'_> {
         // As printed, the loop starts from the first labels; ours starts from the finished cut.
         if !self.loops() || params.learn == Learn::Auto {
             let turns = clock.time(Stage::Cut, || {
-                let max_iter = params.max_iter;
+                let limits = (params.max_iter, params.tol);
                 cut(
                     &graph,
                     &anchor_weights,
                     &mut labels,
                     k,
                     visits,
-                    max_iter,
+                    limits,
                     context,
                 )
             })?;
@@ -443,14 +443,14 @@ impl Problem<'_> {
         if !unified {
             let weights =
                 cutting::anchor_weights(&state.graph, visits.weights, params.anchor_weights);
-            let max_iter = params.max_iter;
+            let limits = (params.max_iter, params.tol);
             let turns = cut(
                 &state.graph,
                 &weights,
                 &mut state.labels,
                 k,
                 visits,
-                max_iter,
+                limits,
                 context,
             )?;
             trace.cut = turns.values;

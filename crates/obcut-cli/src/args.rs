@@ -1,0 +1,238 @@
+//! The command line as it is typed: commands and the groups of options that they share.
+
+pub mod method;
+pub mod values;
+pub mod words;
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::builder::RangedU64ValueParser;
+use clap::{ArgAction, Args, Parser, Subcommand};
+use obcut_data::{Format, LoadOptions, Source};
+
+use crate::commands::{cluster, completions, cut, demo, info, man, predict, score};
+use crate::failure::Fault;
+
+/// Heading of the options that say what is read.
+pub const INPUT: &str = "Input";
+/// Heading of the options that say what is written.
+pub const OUTPUT: &str = "Output";
+/// Heading of the settings most people look at.
+pub const METHOD: &str = "Method";
+/// Heading of the other settings.
+pub const ADVANCED: &str = "Advanced";
+
+/// Cluster tables and bipartite graphs: one-step bipartite graph cut (OBCut)
+///
+/// Balanced clusters from a file of numbers, in time linear in the number of rows, and a model
+/// that labels new rows. The same seed gives the same labels for any number of threads.
+#[derive(Debug, Parser)]
+#[command(
+    name = "obcut",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+#[command(arg_required_else_help = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How to talk.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data, 130 interrupted.\n\
+     First steps: 'obcut demo', then 'obcut cluster FILE -k K'.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Cluster the rows of a table
+    Cluster(Box<cluster::ClusterArgs>),
+    /// Label rows with a saved model
+    Predict(predict::PredictArgs),
+    /// Cut a bipartite graph: clusters of its rows and of its columns
+    Cut(cut::CutArgs),
+    /// Compare labels with the true classes
+    Score(score::ScoreArgs),
+    /// Tell what is in a table or a model
+    Info(info::InfoArgs),
+    /// Cluster the handwritten digits that come with the program
+    Demo(demo::DemoArgs),
+    /// Print the completion script of a shell
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page, or write all of them to a folder
+    Man(man::ManArgs),
+}
+
+/// How results and messages are shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Talk {
+    /// Print one JSON document on standard output, for errors too
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Print no summary, progress or warnings
+    #[arg(short, long, global = true, help_heading = OUTPUT, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Log the stages on standard error; -vv logs every iteration
+    #[arg(short, long, global = true, help_heading = OUTPUT, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// How a table is read.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = INPUT)]
+pub struct TableArgs {
+    /// Format of the file when its suffix does not tell
+    #[arg(long, value_name = "FORMAT", value_parser = values::format())]
+    pub format: Option<Format>,
+    /// Whether a CSV file starts with column names
+    #[arg(long, value_name = "WHEN", value_parser = ["auto", "yes", "no"], default_value = "auto", hide_possible_values = true, hide_default_value = true)]
+    #[arg(help = "Whether a CSV file starts with names: auto, yes or no")]
+    pub header: String,
+    /// What separates the cells of a CSV file: one character, or 'tab'
+    #[arg(long, value_name = "CHAR", value_parser = values::delimiter, allow_hyphen_values = true)]
+    pub delimiter: Option<u8>,
+    /// Feature columns to use, by name, number from 0, or range: a,b,3-7
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub columns: Option<Vec<String>>,
+    /// Columns to leave out
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub drop: Vec<String>,
+    /// Array to read from an NPZ or MAT file
+    #[arg(long, value_name = "NAME")]
+    pub variable: Option<String>,
+}
+
+impl TableArgs {
+    /// As the loader wants it, without truth and weights.
+    pub fn options(&self) -> LoadOptions {
+        LoadOptions {
+            format: self.format,
+            header: match self.header.as_str() {
+                "yes" => Some(true),
+                "no" => Some(false),
+                _ => None,
+            },
+            delimiter: self.delimiter,
+            columns: self.columns.clone(),
+            drop: self.drop.clone(),
+            variable: self.variable.clone(),
+            ..LoadOptions::default()
+        }
+    }
+}
+
+/// Where the labels go.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = OUTPUT)]
+pub struct LabelArgs {
+    /// Write the labels to FILE: .npy, .csv, .parquet or .json
+    ///
+    /// Without this option, or with '-', they go to standard output, one per line.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Where the work is done.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ThreadArgs {
+    /// Threads to use; 0 is what the machine allows. Never changes the result
+    #[arg(long, value_name = "T", default_value_t = 0, hide_default_value = true)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(0..=1024))]
+    #[arg(help_heading = METHOD, allow_negative_numbers = true)]
+    pub threads: usize,
+}
+
+/// The files that a command is going to write, checked before any work is done.
+#[derive(Debug, Default)]
+pub struct Targets {
+    /// Labels; `None` is standard output.
+    pub labels: Option<PathBuf>,
+    /// A second file: the model, or the labels of the columns.
+    pub second: Option<PathBuf>,
+    /// Whether files may be replaced.
+    pub force: bool,
+}
+
+impl Targets {
+    /// Checks that every file can be written and that no two of them, nor an input, are the same.
+    pub fn new(
+        output: &LabelArgs,
+        second: Option<&PathBuf>,
+        inputs: &[&Source],
+    ) -> anyhow::Result<Self> {
+        let labels = output.output.clone().filter(|path| path.as_os_str() != "-");
+        if let Some(path) = &labels {
+            obcut_data::check_output(path, output.force)?;
+        }
+        let files: Vec<&PathBuf> = labels.iter().chain(second).collect();
+        if let [a, b] = files[..]
+            && same_file(a, b)
+        {
+            bail!(Fault::Usage(format!(
+                "{} is named for two outputs; give each its own file",
+                a.display()
+            )));
+        }
+        for input in inputs {
+            let Source::Path(input) = input else { continue };
+            if let Some(path) = files.iter().find(|path| same_file(path, input)) {
+                bail!(Fault::Usage(format!(
+                    "{} is the input; write the output to another file",
+                    path.display()
+                )));
+            }
+        }
+        Ok(Self {
+            labels,
+            second: second.cloned(),
+            force: output.force,
+        })
+    }
+
+    /// Checks that margins, if wanted, have a place in the file of labels.
+    pub fn with_margins(self, wanted: bool) -> anyhow::Result<Self> {
+        let is_npy = |path: &PathBuf| {
+            path.extension()
+                .is_some_and(|s| s.eq_ignore_ascii_case("npy"))
+        };
+        if let Some(path) = self.labels.as_ref().filter(|path| wanted && is_npy(path)) {
+            bail!(Fault::Usage(format!(
+                "{}: an NPY file has no place for --margins; use .csv, .parquet or .json",
+                path.display()
+            )));
+        }
+        Ok(self)
+    }
+}
+
+/// Whether two paths lead to the same file, which need not exist.
+fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
+    let place = |path: &PathBuf| {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        let whole = path.canonicalize();
+        whole.or_else(|_| {
+            Ok::<_, std::io::Error>(
+                folder
+                    .canonicalize()?
+                    .join(path.file_name().unwrap_or_default()),
+            )
+        })
+    };
+    a == b || matches!((place(a), place(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// A source from an argument; '-' is standard input.
+pub fn source(text: &str) -> Result<Source, std::convert::Infallible> {
+    Ok(Source::parse(text))
+}

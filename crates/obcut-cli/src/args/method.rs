@@ -1,0 +1,288 @@
+//! Settings of a fit as they are typed. What is not given stays with the preset.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use obcut::{
+    AnchorUpdate, AnchorWeights, Formulation, GraphKind, Init, LambdaScale, Learn, ParamError,
+    Params, Reduce, RowSolver, Scale, SweepOrder,
+};
+use obcut_data::{LoadOptions, Source};
+
+use super::values::{NumberOr, number_or_all, number_or_auto, word};
+use super::{ADVANCED, METHOD};
+use crate::failure::Fault;
+
+/// Settings that most people look at, and the others.
+#[derive(Args, Clone, Debug)]
+pub struct MethodArgs {
+    /// Number of clusters
+    #[arg(short = 'k', long = "clusters", value_name = "K", help_heading = METHOD)]
+    #[arg(allow_negative_numbers = true)]
+    pub n_clusters: usize,
+    /// Start from the settings of the paper; options given beside it win
+    #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
+    pub preset: Option<String>,
+    /// How a row is tied to the anchors
+    #[arg(long, value_name = "KIND", help_heading = METHOD)]
+    #[arg(value_parser = word::<GraphKind>())]
+    pub graph: Option<GraphKind>,
+    /// Anchors in a set: a number, or 'auto'
+    #[arg(long, value_name = "M", value_parser = number_or_auto, help_heading = METHOD)]
+    pub anchors: Option<NumberOr>,
+    /// Anchor sets side by side
+    #[arg(long, value_name = "SETS", help_heading = METHOD)]
+    pub anchor_sets: Option<usize>,
+    /// Anchors a row is tied to at first
+    #[arg(long, value_name = "S", help_heading = METHOD)]
+    pub neighbors: Option<usize>,
+    /// What is done to the features first
+    #[arg(long, value_name = "HOW", value_parser = word::<Scale>())]
+    #[arg(help_heading = METHOD)]
+    pub scale: Option<Scale>,
+    /// Where the labels start: spectral, kmeans, or a file of labels
+    #[arg(long, value_name = "START", help_heading = METHOD)]
+    pub init: Option<String>,
+    /// Weight of the cut in the objective
+    #[arg(long, value_name = "L", help_heading = METHOD, allow_negative_numbers = true)]
+    pub lambda: Option<f64>,
+    /// Restarts; the best by a score without labels is kept
+    #[arg(long, value_name = "N", help_heading = METHOD)]
+    pub n_init: Option<usize>,
+    /// Seed of every random choice [default: 0]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = METHOD)]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    threads: super::ThreadArgs,
+    #[command(flatten)]
+    advanced: AdvancedArgs,
+}
+
+/// Settings for comparisons and experiments.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = ADVANCED)]
+struct AdvancedArgs {
+    /// Use the rows of this table as anchors instead of learned ones
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "anchors",
+        hide_short_help = true
+    )]
+    given_anchors: Option<PathBuf>,
+    /// Weights of the anchors in the cut
+    #[arg(long, value_name = "HOW", hide_short_help = true)]
+    #[arg(value_parser = word::<AnchorWeights>())]
+    anchor_weights: Option<AnchorWeights>,
+    /// Whether lambda is measured in units of the data
+    #[arg(long, value_name = "UNITS", hide_short_help = true)]
+    #[arg(value_parser = word::<LambdaScale>())]
+    lambda_scale: Option<LambdaScale>,
+    /// What is learned after the start
+    #[arg(long, value_name = "WHAT", value_parser = word::<Learn>())]
+    #[arg(hide_short_help = true)]
+    learn: Option<Learn>,
+    /// Whether the cut takes part in learning the graph
+    #[arg(long, value_name = "FORM", hide_short_help = true)]
+    #[arg(value_parser = word::<Formulation>())]
+    formulation: Option<Formulation>,
+    /// How the anchors are learned
+    #[arg(long, value_name = "HOW", hide_short_help = true)]
+    #[arg(value_parser = word::<AnchorUpdate>())]
+    anchor_update: Option<AnchorUpdate>,
+    /// Pull of the proximal anchor update towards the first anchors
+    #[arg(
+        long,
+        value_name = "P",
+        hide_short_help = true,
+        allow_negative_numbers = true
+    )]
+    pull: Option<f64>,
+    /// How the problem of a row is solved
+    #[arg(long, value_name = "HOW", value_parser = word::<RowSolver>())]
+    #[arg(hide_short_help = true)]
+    row_solver: Option<RowSolver>,
+    /// Ridge on the rows of the graph
+    #[arg(
+        long,
+        value_name = "R",
+        hide_short_help = true,
+        allow_negative_numbers = true
+    )]
+    ridge: Option<f64>,
+    /// Most iterations of the loop
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    max_iter: Option<usize>,
+    /// Stop when the objective changes by less than this
+    #[arg(
+        long,
+        value_name = "T",
+        hide_short_help = true,
+        allow_negative_numbers = true
+    )]
+    tol: Option<f64>,
+    /// Whether to stop when no label changes
+    #[arg(
+        long,
+        value_name = "BOOL",
+        hide_short_help = true,
+        hide_possible_values = true
+    )]
+    #[arg(help = "Stop also when no label changes: true or false")]
+    stop_on_labels: Option<bool>,
+    /// Most label sweeps in an iteration
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    max_sweeps: Option<usize>,
+    /// Order in which the rows are swept
+    #[arg(long, value_name = "ORDER", value_parser = word::<SweepOrder>())]
+    #[arg(hide_short_help = true)]
+    sweep_order: Option<SweepOrder>,
+    /// Rows per anchor that train the anchors: a number, or 'all'
+    #[arg(long, value_name = "N", value_parser = number_or_all, hide_short_help = true)]
+    rows_per_anchor: Option<NumberOr>,
+    /// Whether wide tables are rotated to fewer columns first
+    #[arg(long, value_name = "WHEN", value_parser = word::<Reduce>())]
+    #[arg(hide_short_help = true)]
+    reduce: Option<Reduce>,
+}
+
+impl MethodArgs {
+    /// The settings meant: the preset, then every option given. Reads the files they name.
+    pub fn params(&self) -> anyhow::Result<Params> {
+        if self.n_clusters == 0 {
+            // Known before the table is read, which may take minutes.
+            return Err(obcut::Error::from(ParamError::NoClusters).into());
+        }
+        let mut params = match self.preset {
+            Some(_) => Params::paper(self.n_clusters),
+            None => Params::new(self.n_clusters),
+        };
+        let Self {
+            n_clusters: _,
+            preset: _,
+            graph,
+            anchors,
+            anchor_sets,
+            neighbors,
+            scale,
+            init,
+            lambda,
+            n_init,
+            seed,
+            threads,
+            advanced,
+        } = self;
+        set(&mut params.graph, graph);
+        set(&mut params.n_anchors, &anchors.map(|n| n.0));
+        set(&mut params.n_anchor_sets, &anchor_sets.map(Some));
+        set(&mut params.n_neighbors, neighbors);
+        set(&mut params.scale, scale);
+        set(&mut params.lambda, lambda);
+        set(&mut params.n_init, n_init);
+        set(&mut params.seed, seed);
+        params.threads = threads.threads;
+        advanced.apply(&mut params)?;
+        if let Some(text) = init {
+            params.init = start(text)?;
+        }
+        Ok(params)
+    }
+}
+
+impl AdvancedArgs {
+    /// Puts every option given into the settings.
+    fn apply(&self, params: &mut Params) -> anyhow::Result<()> {
+        let Self {
+            given_anchors,
+            anchor_weights,
+            lambda_scale,
+            learn,
+            formulation,
+            anchor_update,
+            pull,
+            row_solver,
+            ridge,
+            max_iter,
+            tol,
+            stop_on_labels,
+            max_sweeps,
+            sweep_order,
+            rows_per_anchor,
+            reduce,
+        } = self;
+        set(&mut params.anchor_weights, anchor_weights);
+        set(&mut params.lambda_scale, lambda_scale);
+        set(&mut params.learn, learn);
+        set(&mut params.formulation, formulation);
+        set(&mut params.anchor_update, anchor_update);
+        set(&mut params.pull, pull);
+        set(&mut params.row_solver, row_solver);
+        set(&mut params.ridge, ridge);
+        set(&mut params.max_iter, max_iter);
+        set(&mut params.tol, tol);
+        set(&mut params.stop_on_labels, stop_on_labels);
+        set(&mut params.max_sweeps, max_sweeps);
+        set(&mut params.sweep_order, sweep_order);
+        set(&mut params.rows_per_anchor, &rows_per_anchor.map(|n| n.0));
+        set(&mut params.reduce, reduce);
+        if let Some(path) = given_anchors {
+            let (values, n_anchors) = anchors(path)?;
+            params.anchors = Some(values);
+            params.n_anchors = Some(n_anchors);
+        }
+        Ok(())
+    }
+}
+
+fn set<T: Clone>(field: &mut T, given: &Option<T>) {
+    if let Some(value) = given {
+        *field = value.clone();
+    }
+}
+
+/// The start of the labels: a word, else a file.
+fn start(text: &str) -> anyhow::Result<Init> {
+    match text {
+        "spectral" => return Ok(Init::Spectral),
+        "kmeans" => return Ok(Init::KMeans),
+        _ => {}
+    }
+    let source = Source::parse(text);
+    if matches!(&source, Source::Path(path) if !path.exists()) {
+        bail!(Fault::Usage(format!(
+            "--init '{text}' is neither a file nor a word; choose spectral, kmeans, or a file of labels"
+        )));
+    }
+    Ok(Init::Given(obcut_data::load_labels(&source)?.codes))
+}
+
+/// The rows of a table in double precision, and how many they are.
+fn anchors(path: &std::path::Path) -> anyhow::Result<(Vec<f64>, usize)> {
+    let source = Source::Path(path.to_path_buf());
+    let matrix = obcut_data::load(&source, &LoadOptions::default())?.matrix;
+    let n_rows = matrix.n_rows();
+    let values = match matrix {
+        obcut::Matrix::Dense32 { values, .. } => values.into_iter().map(f64::from).collect(),
+        obcut::Matrix::Dense64 { values, .. } => values,
+        sparse => densify(&sparse).map_err(obcut::Error::from)?,
+    };
+    Ok((values, n_rows))
+}
+
+/// Anchors are few, so a sparse table of them may be spread out.
+fn densify(matrix: &obcut::Matrix) -> Result<Vec<f64>, obcut::DataError> {
+    let n_cols = matrix.n_cols();
+    let mut out = vec![0.0; matrix.n_rows() * n_cols];
+    let mut add = |i: usize, j: usize, value: f64| out[i * n_cols + j] += value;
+    match matrix.samples()? {
+        obcut::Samples::Sparse32(x) => {
+            (0..x.n_rows()).for_each(|i| x.row(i).for_each(|(j, v)| add(i, j, f64::from(v))));
+        }
+        obcut::Samples::Sparse64(x) => {
+            (0..x.n_rows()).for_each(|i| x.row(i).for_each(|(j, v)| add(i, j, v)));
+        }
+        _ => {}
+    }
+    Ok(out)
+}

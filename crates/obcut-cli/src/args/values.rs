@@ -1,0 +1,86 @@
+//! Parsers of single values.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use obcut_data::Format;
+
+use super::words::Word;
+
+/// One of the named choices of the library, with clap's suggestions on a typo.
+pub fn word<T: Word>() -> impl TypedValueParser<Value = T> {
+    let values = T::all()
+        .iter()
+        .map(|c| PossibleValue::new(c.word()).help(c.meaning()));
+    PossibleValuesParser::new(values).map(|text| {
+        let found = T::all().iter().copied().find(|c| c.word() == text);
+        found.expect("clap lets only possible values through")
+    })
+}
+
+/// A format of tables.
+pub fn format() -> impl TypedValueParser<Value = Format> {
+    use Format::*;
+    let all = [Csv, Tsv, Npy, Npz, Parquet, Mat, Svmlight, MatrixMarket];
+    PossibleValuesParser::new(all.map(Format::name)).map(|text| {
+        text.parse()
+            .expect("clap lets only possible values through")
+    })
+}
+
+/// A number, or the word that stands for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberOr(pub Option<usize>);
+
+/// A number, or 'auto'.
+pub fn number_or_auto(text: &str) -> Result<NumberOr, String> {
+    number_or("auto", text)
+}
+
+/// A number, or 'all'.
+pub fn number_or_all(text: &str) -> Result<NumberOr, String> {
+    number_or("all", text)
+}
+
+fn number_or(word: &str, text: &str) -> Result<NumberOr, String> {
+    if text == word {
+        return Ok(NumberOr(None));
+    }
+    let number = text
+        .parse()
+        .map_err(|_| format!("neither a whole number nor '{word}'"))?;
+    Ok(NumberOr(Some(number)))
+}
+
+/// One byte that separates cells.
+pub fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "tab" | "\\t" => Ok(b'\t'),
+        "space" => Ok(b' '),
+        _ => match text.as_bytes() {
+            &[byte] if byte.is_ascii() && byte != b'\n' && byte != b'"' => Ok(byte),
+            _ => Err("one ASCII character, 'tab' or 'space' is needed".into()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_numbers_are_told_apart() {
+        assert_eq!(number_or_auto("auto"), Ok(NumberOr(None)));
+        assert_eq!(number_or_auto("12"), Ok(NumberOr(Some(12))));
+        assert!(number_or_auto("all").is_err());
+        assert!(number_or_all("-1").is_err());
+    }
+
+    #[test]
+    fn a_delimiter_is_one_byte_or_a_word() {
+        assert_eq!(delimiter(";"), Ok(b';'));
+        assert_eq!(delimiter("tab"), Ok(b'\t'));
+        assert!(delimiter("").is_err());
+        assert!(delimiter("ab").is_err());
+        assert!(delimiter("é").is_err());
+    }
+}

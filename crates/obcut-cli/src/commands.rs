@@ -1,0 +1,10 @@
+//! The commands, one file each: arguments, the job they mean, and its run.
+
+pub mod cluster;
+pub mod completions;
+pub mod cut;
+pub mod demo;
+pub mod info;
+pub mod man;
+pub mod predict;
+pub mod score;

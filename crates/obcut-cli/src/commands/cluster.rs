@@ -1,0 +1,302 @@
+//! `obcut cluster`: a table in, labels and a model out.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use obcut::{Model, Params, StopReason};
+use obcut_data::{LoadOptions, Source};
+use serde::Serialize;
+
+use crate::args::method::MethodArgs;
+use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, source};
+use crate::failure::{Fault, about};
+use crate::input::{self, InputFacts};
+use crate::interrupt;
+use crate::output::{self, Card, number, plural};
+use crate::progress::Watch;
+use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts};
+
+/// Cluster the rows of a table.
+#[derive(Args, Debug)]
+#[command(override_usage = "obcut cluster FILE -k K [-o FILE] [OPTIONS]", after_help = EXAMPLES)]
+pub struct ClusterArgs {
+    /// Table to read: CSV, TSV, NPY, NPZ, Parquet, MAT, svmlight or MatrixMarket, also as .gz or
+    /// .zst; '-' is standard input
+    #[arg(value_name = "FILE", value_parser = source)]
+    file: Source,
+    #[command(flatten)]
+    method: MethodArgs,
+    #[command(flatten)]
+    table: TableArgs,
+    /// Column (or array) of true classes: left out of the features, used for scores
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
+    truth: Option<String>,
+    /// Column (or array) of sample weights: left out of the features
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
+    weights: Option<String>,
+    #[command(flatten)]
+    output: LabelArgs,
+    /// Save the model, for 'obcut predict'
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    model: Option<PathBuf>,
+    /// Write second-best cluster and margin beside every label
+    #[arg(long, help_heading = OUTPUT)]
+    margins: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  obcut cluster table.csv -k 10 -o labels.npy --model model.safetensors
+  obcut cluster table.parquet -k 5 --drop id,name --truth class
+  obcut cluster faces.mat -k 40 --preset paper --anchors 200 --seed 7 --json
+  zcat table.csv.gz | obcut cluster - -k 3 > labels.txt";
+
+/// What is to be done, checked as far as possible before anything is read.
+struct Job {
+    source: Source,
+    options: LoadOptions,
+    params: Params,
+    targets: Targets,
+    margins: bool,
+}
+
+/// The facts of a run, with stable names.
+#[derive(Serialize)]
+struct Report<'a> {
+    command: &'static str,
+    version: &'static str,
+    input: InputFacts,
+    settings: SettingFacts<'a>,
+    clusters: ClusterFacts,
+    objective: Option<f64>,
+    cut: Option<f64>,
+    iterations: usize,
+    stopped: StopReason,
+    trace: TraceFacts<'a>,
+    seconds: TimeFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<ScoreFacts>,
+    output: OutputFacts<'a>,
+    warnings: &'a [String],
+    #[serde(flatten)]
+    labels: InlineLabels<'a>,
+}
+
+#[derive(Serialize)]
+struct SettingFacts<'a> {
+    #[serde(flatten)]
+    params: &'a Params,
+    anchors_used: usize,
+    anchor_sets_used: usize,
+    scale_used: &'static str,
+    threads_used: usize,
+}
+
+#[derive(Serialize)]
+struct TraceFacts<'a> {
+    objective: &'a [f64],
+    cut: &'a [f64],
+    restart_scores: &'a [f64],
+    restart_kept: usize,
+    loop_rejected: bool,
+}
+
+#[derive(Serialize)]
+struct OutputFacts<'a> {
+    labels: Option<&'a PathBuf>,
+    model: Option<&'a PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &ClusterArgs, talk: &Talk) -> anyhow::Result<()> {
+    Job::new(args)?.run(talk)
+}
+
+impl Job {
+    fn new(args: &ClusterArgs) -> anyhow::Result<Self> {
+        if let Some(path) = &args.model {
+            obcut_data::check_writable(path, args.output.force)?;
+        }
+        let targets = Targets::new(&args.output, args.model.as_ref(), &[&args.file])?
+            .with_margins(args.margins)?;
+        let options = LoadOptions {
+            truth: args.truth.clone(),
+            weights: args.weights.clone(),
+            ..args.table.options()
+        };
+        let params = args.method.params()?;
+        let source = args.file.clone();
+        Ok(Self {
+            source,
+            options,
+            params,
+            targets,
+            margins: args.margins,
+        })
+    }
+
+    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let watch = Watch::new(talk);
+        let (data, input) = input::load(&self.source, &self.options, &watch)?;
+        let samples = data
+            .matrix
+            .samples()
+            .map_err(|error| about(&self.source, error))?;
+        self.check_anchors(samples.n_cols())?;
+        let weights = data.weights.as_deref();
+        let about_file = |error| about(&self.source, error);
+
+        let fitting = || obcut::fit(&samples, weights, &self.params, &watch);
+        let mut fit = interrupt::watched(fitting).map_err(about_file)?;
+        fit.model
+            .set_feature_names(data.feature_names.clone().unwrap_or_default());
+        let rows = if self.margins {
+            let explaining = || fit.model.explain(&samples, self.params.threads, &watch);
+            RowLabels::explained(&interrupt::watched(explaining).map_err(about_file)?)
+        } else {
+            RowLabels {
+                labels: fit.labels.clone(),
+                margins: None,
+            }
+        };
+        let scores = report::scores_of(&fit.labels, &data)?;
+        let mut clusters = ClusterFacts::new(&fit.labels, self.params.n_clusters);
+        if weights.is_some() {
+            clusters = clusters.weighted(fit.model.cluster_sizes().to_vec());
+        }
+
+        let writing = Instant::now();
+        rows.write(&self.targets, || self.write_model(&fit.model))?;
+        let mut stages = vec![("read".to_string(), input.seconds)];
+        stages.extend(fit.trace.seconds.iter().cloned());
+        stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
+        watch.finish();
+
+        let report = Report {
+            command: "cluster",
+            version: env!("CARGO_PKG_VERSION"),
+            input,
+            settings: SettingFacts {
+                params: &self.params,
+                anchors_used: fit.model.n_anchors(),
+                anchor_sets_used: fit.model.n_anchor_sets(),
+                scale_used: fit.model.scale().name(),
+                threads_used: report::threads(self.params.threads),
+            },
+            clusters,
+            objective: fit.trace.objective.last().copied(),
+            cut: fit.trace.cut.last().copied(),
+            iterations: fit.trace.n_iter(),
+            stopped: fit.trace.stop,
+            trace: TraceFacts {
+                objective: &fit.trace.objective,
+                cut: &fit.trace.cut,
+                restart_scores: &fit.trace.scores,
+                restart_kept: fit.trace.kept,
+                loop_rejected: fit.trace.loop_rejected,
+            },
+            seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
+            scores,
+            output: OutputFacts {
+                labels: self.targets.labels.as_ref(),
+                model: self.targets.second.as_ref(),
+            },
+            warnings: &fit.warnings,
+            labels: rows.inline(&self.targets),
+        };
+        if talk.json {
+            return Ok(output::print_json(&report)?);
+        }
+        if !talk.quiet {
+            report.card().print_to_stderr();
+        }
+        rows.print(&self.targets)
+    }
+
+    /// Given anchors must have the features of the table.
+    fn check_anchors(&self, n_features: usize) -> Result<(), Fault> {
+        let (Some(values), Some(n_anchors)) = (&self.params.anchors, self.params.n_anchors) else {
+            return Ok(());
+        };
+        let found = values.len() / n_anchors.max(1);
+        if found == n_features {
+            return Ok(());
+        }
+        Err(Fault::Usage(format!(
+            "the given anchors have {} but the table has {}; both need the same ones",
+            plural(found, "column"),
+            plural(n_features, "feature")
+        )))
+    }
+
+    fn write_model(&self, model: &Model) -> anyhow::Result<()> {
+        if let Some(path) = &self.targets.second {
+            let bytes = model.to_bytes()?;
+            obcut_data::write_atomic(path, self.targets.force, |file| file.write_all(&bytes))?;
+        }
+        Ok(())
+    }
+}
+
+impl Report<'_> {
+    fn card(&self) -> Card {
+        let params = self.settings.params;
+        let mut card = Card::new(self.input.text("feature"));
+        let mut method = format!(
+            "graph {}, {}, {}, scale {}, start {}",
+            params.graph,
+            plural(self.settings.anchors_used, "anchor"),
+            plural(params.n_neighbors, "neighbor"),
+            self.settings.scale_used,
+            params.init.name()
+        );
+        if params.n_init > 1 {
+            method += &format!(", best of {} runs", params.n_init);
+        }
+        card.line("method", method);
+        card.line(
+            "run",
+            format!(
+                "seed {}, {}",
+                params.seed,
+                plural(self.settings.threads_used, "thread")
+            ),
+        );
+        self.clusters.tell("clusters", &mut card);
+        let steps = format!(
+            "after {} ({})",
+            plural(self.iterations, "iteration"),
+            self.stopped.text()
+        );
+        match (self.objective, self.cut) {
+            (Some(objective), Some(cut)) => card.line(
+                "objective",
+                format!("{} {steps}, cut {}", number(objective), number(cut)),
+            ),
+            (Some(objective), None) => {
+                card.line("objective", format!("{} {steps}", number(objective)));
+            }
+            (None, Some(cut)) => card.line("cut", format!("{} {steps}", number(cut))),
+            (None, None) => {}
+        }
+        if self.trace.loop_rejected {
+            card.line(
+                "",
+                "learning anchors and graph scored worse, so the first cut is kept",
+            );
+        }
+        if let Some(scores) = &self.scores {
+            scores.tell(&mut card);
+        }
+        self.seconds.tell(&mut card);
+        if let Some(path) = self.output.labels {
+            card.line("labels", path.display().to_string());
+        }
+        if let Some(path) = self.output.model {
+            card.line("model", path.display().to_string());
+        }
+        card.warnings(self.warnings);
+        card
+    }
+}

@@ -1,0 +1,265 @@
+//! `obcut cut`: a bipartite graph in, labels of rows and columns out.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::bail;
+use clap::Args;
+use obcut::{AnchorWeights, CutParams, ParamError, StopReason};
+use obcut_data::{LabelTable, LoadOptions, Source};
+use serde::Serialize;
+
+use crate::args::values::word;
+use crate::args::{LabelArgs, METHOD, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
+use crate::failure::{Fault, about};
+use crate::input::{self, InputFacts};
+use crate::interrupt;
+use crate::output::{self, Card, number, plural};
+use crate::progress::Watch;
+use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, TimeFacts};
+
+/// Cut a bipartite graph.
+#[derive(Args, Debug)]
+#[command(override_usage = "obcut cut GRAPH -k K [-o FILE] [OPTIONS]", after_help = EXAMPLES)]
+pub struct CutArgs {
+    /// Graph to cut: a table of edge weights, 0 or more, with a row and a column for every node
+    /// of the two sides; '-' is standard input
+    #[arg(value_name = "GRAPH", value_parser = source)]
+    graph: Source,
+    /// Number of clusters
+    #[arg(short = 'k', long = "clusters", value_name = "K", help_heading = METHOD)]
+    #[arg(allow_negative_numbers = true)]
+    n_clusters: usize,
+    /// Weights of the columns in the cut
+    #[arg(long, value_name = "HOW", help_heading = METHOD)]
+    #[arg(value_parser = word::<AnchorWeights>())]
+    anchor_weights: Option<AnchorWeights>,
+    /// Scale every row to sum one first: true or false
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, help_heading = METHOD)]
+    normalize_rows: Option<bool>,
+    /// Restarts; the best by a score without labels is kept
+    #[arg(long, value_name = "N", help_heading = METHOD)]
+    n_init: Option<usize>,
+    /// Most iterations of the cut
+    #[arg(long, value_name = "N", help_heading = METHOD)]
+    max_iter: Option<usize>,
+    /// Seed of every random choice [default: 0]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = METHOD)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    threads: ThreadArgs,
+    #[command(flatten)]
+    table: TableArgs,
+    #[command(flatten)]
+    output: LabelArgs,
+    /// Write the labels of the columns to FILE
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    columns_out: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "Examples:
+  obcut cut words.mtx -k 20 -o documents.csv --columns-out words.csv
+  obcut cut ratings.npz -k 8 --json";
+
+struct Job {
+    source: Source,
+    options: LoadOptions,
+    params: CutParams,
+    targets: Targets,
+}
+
+/// The facts of a run, with stable names.
+#[derive(Serialize)]
+struct Report<'a> {
+    command: &'static str,
+    version: &'static str,
+    input: InputFacts,
+    settings: SettingFacts,
+    row_clusters: ClusterFacts,
+    column_clusters: ClusterFacts,
+    cut: Option<f64>,
+    iterations: usize,
+    stopped: StopReason,
+    trace: &'a [f64],
+    seconds: TimeFacts,
+    output: OutputFacts<'a>,
+    warnings: &'a [String],
+    #[serde(flatten)]
+    labels: InlineLabels<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column_labels: Option<&'a [u32]>,
+}
+
+#[derive(Serialize)]
+struct SettingFacts {
+    n_clusters: usize,
+    anchor_weights: AnchorWeights,
+    normalize_rows: bool,
+    n_init: usize,
+    max_iter: usize,
+    seed: u64,
+    threads_used: usize,
+}
+
+impl SettingFacts {
+    fn new(params: &CutParams) -> Self {
+        let CutParams {
+            n_clusters,
+            anchor_weights,
+            normalize_rows,
+            n_init,
+            max_iter,
+            seed,
+            threads,
+        } = *params;
+        let threads_used = report::threads(threads);
+        Self {
+            n_clusters,
+            anchor_weights,
+            normalize_rows,
+            n_init,
+            max_iter,
+            seed,
+            threads_used,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct OutputFacts<'a> {
+    labels: Option<&'a PathBuf>,
+    column_labels: Option<&'a PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &CutArgs, talk: &Talk) -> anyhow::Result<()> {
+    Job::new(args)?.run(talk)
+}
+
+impl Job {
+    fn new(args: &CutArgs) -> anyhow::Result<Self> {
+        if args.n_clusters == 0 {
+            return Err(obcut::Error::from(ParamError::NoClusters).into());
+        }
+        if let Some(path) = &args.columns_out {
+            obcut_data::check_output(path, args.output.force)?;
+        }
+        let defaults = CutParams::new(args.n_clusters);
+        let params = CutParams {
+            anchor_weights: args.anchor_weights.unwrap_or(defaults.anchor_weights),
+            normalize_rows: args.normalize_rows.unwrap_or(defaults.normalize_rows),
+            n_init: args.n_init.unwrap_or(defaults.n_init),
+            max_iter: args.max_iter.unwrap_or(defaults.max_iter),
+            seed: args.seed.unwrap_or(defaults.seed),
+            threads: args.threads.threads,
+            n_clusters: args.n_clusters,
+        };
+        Ok(Self {
+            source: args.graph.clone(),
+            options: args.table.options(),
+            params,
+            targets: Targets::new(&args.output, args.columns_out.as_ref(), &[&args.graph])?,
+        })
+    }
+
+    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let watch = Watch::new(talk);
+        let (data, input) = input::load(&self.source, &self.options, &watch)?;
+        let about_file = |error: obcut::Error| about(&self.source, error);
+        let graph = data
+            .matrix
+            .samples()
+            .map_err(|error| about_file(error.into()))?;
+        let (k, n_cols) = (self.params.n_clusters, graph.n_cols());
+        if k > n_cols {
+            bail!(Fault::Usage(format!(
+                "{k} clusters cannot be made from a graph of {}; set k to {n_cols} or less",
+                plural(n_cols, "column")
+            )));
+        }
+        let cutting = Instant::now();
+        let cut =
+            interrupt::watched(|| obcut::cut(&graph, &self.params, &watch)).map_err(about_file)?;
+        let stages = vec![
+            ("read".to_string(), input.seconds),
+            ("cut".to_string(), cutting.elapsed().as_secs_f64()),
+        ];
+        let rows = RowLabels {
+            labels: cut.row_labels,
+            margins: None,
+        };
+        rows.write(&self.targets, || self.write_columns(&cut.column_labels))?;
+        watch.finish();
+
+        let report = Report {
+            command: "cut",
+            version: env!("CARGO_PKG_VERSION"),
+            input,
+            settings: SettingFacts::new(&self.params),
+            row_clusters: ClusterFacts::new(&rows.labels, self.params.n_clusters),
+            column_clusters: ClusterFacts::new(&cut.column_labels, self.params.n_clusters),
+            cut: cut.trace.last().copied(),
+            iterations: cut.trace.len(),
+            stopped: cut.stop,
+            trace: &cut.trace,
+            seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
+            output: OutputFacts {
+                labels: self.targets.labels.as_ref(),
+                column_labels: self.targets.second.as_ref(),
+            },
+            warnings: &cut.warnings,
+            labels: rows.inline(&self.targets),
+            column_labels: self
+                .targets
+                .second
+                .is_none()
+                .then_some(&cut.column_labels[..]),
+        };
+        if talk.json {
+            return Ok(output::print_json(&report)?);
+        }
+        if !talk.quiet {
+            report.card().print_to_stderr();
+        }
+        rows.print(&self.targets)
+    }
+
+    fn write_columns(&self, labels: &[u32]) -> anyhow::Result<()> {
+        if let Some(path) = &self.targets.second {
+            let table = LabelTable {
+                labels,
+                second: None,
+                margin: None,
+            };
+            obcut_data::write_labels(path, &table, self.targets.force)?;
+        }
+        Ok(())
+    }
+}
+
+impl Report<'_> {
+    fn card(&self) -> Card {
+        let mut card = Card::new(self.input.text("column"));
+        let threads = plural(self.settings.threads_used, "thread");
+        card.line("run", format!("seed {}, {threads}", self.settings.seed));
+        self.row_clusters.tell("rows", &mut card);
+        self.column_clusters.tell("columns", &mut card);
+        if let Some(cut) = self.cut {
+            let steps = plural(self.iterations, "iteration");
+            card.line(
+                "cut",
+                format!("{} after {steps} ({})", number(cut), self.stopped.text()),
+            );
+        }
+        self.seconds.tell(&mut card);
+        if let Some(path) = self.output.labels {
+            card.line("labels", path.display().to_string());
+        }
+        if let Some(path) = self.output.column_labels {
+            card.line("", format!("{} (columns)", path.display()));
+        }
+        card.warnings(self.warnings);
+        card
+    }
+}

@@ -1,0 +1,200 @@
+//! `obcut demo`: the main job on the digits that come with the program.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::Args;
+use flate2::read::GzDecoder;
+use obcut::{DenseRef, Fit, Params, Samples};
+use obcut_data::Truth;
+use serde::Serialize;
+
+use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs};
+use crate::interrupt;
+use crate::output::{self, Card, number, plural};
+use crate::progress::Watch;
+use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
+
+/// Handwritten digits: 64 pixels and the class (see `data/README.md` for the credit).
+const DIGITS: &[u8] = include_bytes!("../../../../data/digits.csv.gz");
+/// Classes, and so clusters.
+const N_DIGITS: usize = 10;
+
+/// Cluster the handwritten digits that come with the program.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Write the digits to FILE as CSV (with .gz: compressed)
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    keep: Option<PathBuf>,
+    /// Replace FILE if it exists
+    #[arg(long, help_heading = OUTPUT)]
+    force: bool,
+    /// Seed of every random choice
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true, default_value_t = 0, help_heading = METHOD)]
+    seed: u64,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// The facts of a run, with stable names.
+#[derive(Serialize)]
+struct Report<'a> {
+    command: &'static str,
+    version: &'static str,
+    rows: usize,
+    features: usize,
+    clusters: ClusterFacts,
+    scores: ScoreFacts,
+    contingency: &'a [Vec<u64>],
+    seconds: TimeFacts,
+    kept: Option<&'a PathBuf>,
+    warnings: &'a [String],
+}
+
+/// Runs the command.
+pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
+    if let Some(path) = &args.keep {
+        obcut_data::check_writable(path, args.force)?;
+    }
+    let start = Instant::now();
+    let text = unpack()?;
+    let (values, truth) = parse(&text)?;
+    let n_rows = truth.codes.len();
+    let n_cols = values.len() / n_rows;
+    let samples: Samples<'_> = DenseRef::new(&values, n_rows, n_cols)?.into();
+    let params = Params {
+        seed: args.seed,
+        threads: args.threads.threads,
+        ..Params::new(N_DIGITS)
+    };
+
+    let watch = Watch::new(talk);
+    let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
+    watch.finish();
+    if let Some(path) = &args.keep {
+        interrupt::writing(|| keep(path, args.force, &text))?;
+    }
+    let counts = counts(&fit, &truth);
+    let report = Report {
+        command: "demo",
+        version: env!("CARGO_PKG_VERSION"),
+        rows: n_rows,
+        features: n_cols,
+        clusters: ClusterFacts::new(&fit.labels, N_DIGITS),
+        scores: ScoreFacts::new(&fit.labels, &truth)?,
+        contingency: &counts,
+        seconds: TimeFacts::new(start.elapsed().as_secs_f64(), fit.trace.seconds.clone()),
+        kept: args.keep.as_ref(),
+        warnings: &fit.warnings,
+    };
+    if talk.json {
+        return Ok(output::print_json(&report)?);
+    }
+    report.card(&fit, &params).print_to_stdout()?;
+    let clusters: Vec<String> = (0..N_DIGITS).map(|k| k.to_string()).collect();
+    let table = output::contingency(&counts, &clusters, &truth.names);
+    let mut out = std::io::stdout().lock();
+    write!(
+        out,
+        "\nRows per cluster (down) and true digit (across):\n{table}\n{NEXT}"
+    )?;
+    Ok(out.flush()?)
+}
+
+const NEXT: &str = "The same by hand, and then with a table of your own:
+  obcut demo --keep digits.csv
+  obcut cluster digits.csv -k 10 --truth digit -o labels.csv --model digits.safetensors
+  obcut score labels.csv digits.csv --truth digit
+  obcut predict digits.safetensors digits.csv --margins
+";
+
+impl Report<'_> {
+    fn card(&self, fit: &Fit, params: &Params) -> Card {
+        let mut card = Card::new("Handwritten digits (UCI, Alpaydin and Kaynak), without labels");
+        let (rows, features) = (plural(self.rows, "row"), plural(self.features, "feature"));
+        card.line(
+            "data",
+            format!("{rows} x {features}: pictures of 8 x 8 pixels"),
+        );
+        let anchors = plural(fit.model.n_anchors(), "anchor");
+        let threads = plural(report::threads(params.threads), "thread");
+        let (graph, seed) = (params.graph, params.seed);
+        card.line(
+            "method",
+            format!("graph {graph}, {anchors}, seed {seed}, {threads}"),
+        );
+        self.clusters.tell("clusters", &mut card);
+        if let Some(&cut) = fit.trace.cut.last() {
+            card.line("cut", number(cut));
+        }
+        self.scores.tell(&mut card);
+        self.seconds.tell(&mut card);
+        if let Some(path) = self.kept {
+            card.line("kept", path.display().to_string());
+        }
+        card.warnings(self.warnings);
+        card
+    }
+}
+
+/// The digits as CSV text.
+fn unpack() -> anyhow::Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(DIGITS)
+        .read_to_string(&mut text)
+        .context("the digits do not unpack")?;
+    Ok(text)
+}
+
+/// Pixels row after row, and the digits.
+fn parse(text: &str) -> anyhow::Result<(Vec<f64>, Truth)> {
+    let mut values = Vec::new();
+    let mut codes = Vec::new();
+    for line in text.lines().skip(1) {
+        let (pixels, digit) = line.rsplit_once(',').context("the digits are damaged")?;
+        for pixel in pixels.split(',') {
+            values.push(pixel.parse()?);
+        }
+        codes.push(digit.parse()?);
+    }
+    Ok((
+        values,
+        Truth {
+            codes,
+            names: (0..N_DIGITS).map(|digit| digit.to_string()).collect(),
+        },
+    ))
+}
+
+fn keep(path: &Path, force: bool, text: &str) -> anyhow::Result<()> {
+    let packed = path.extension().is_some_and(|suffix| suffix == "gz");
+    let bytes = if packed { DIGITS } else { text.as_bytes() };
+    Ok(obcut_data::write_atomic(path, force, |file| {
+        file.write_all(bytes)
+    })?)
+}
+
+/// Rows per pair of cluster and digit.
+fn counts(fit: &Fit, truth: &Truth) -> Vec<Vec<u64>> {
+    let mut counts = vec![vec![0; N_DIGITS]; N_DIGITS];
+    for (&label, &digit) in fit.labels.iter().zip(&truth.codes) {
+        counts[label as usize][digit as usize] += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digits_are_whole() {
+        let (values, truth) = parse(&unpack().unwrap()).unwrap();
+        assert_eq!(truth.codes.len(), 1797);
+        assert_eq!(values.len(), 1797 * 64);
+        assert!(values.iter().all(|&v| (0.0..=16.0).contains(&v)));
+        assert_eq!(truth.codes.iter().max(), Some(&9));
+    }
+}

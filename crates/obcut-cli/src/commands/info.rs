@@ -1,0 +1,231 @@
+//! `obcut info`: what is in a table or a model.
+
+use std::fs::File;
+use std::io::Read;
+
+use clap::Args;
+use obcut::{Model, Params};
+use obcut_data::{Description, Source};
+use serde::Serialize;
+
+use crate::args::{TableArgs, Talk, source};
+use crate::input;
+use crate::output::{self, Card, count, number, plural};
+
+/// Names that a card lists at most.
+const NAME_LIMIT: usize = 12;
+
+/// Tell what is in a table or a model.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct InfoArgs {
+    /// Table or model; the content tells which
+    #[arg(value_name = "FILE", value_parser = source)]
+    file: Source,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  obcut info table.mat
+  obcut info model.safetensors --json";
+
+/// The facts of a model, with stable names.
+#[derive(Serialize)]
+struct ModelReport<'a> {
+    command: &'static str,
+    kind: &'static str,
+    file: String,
+    written_by: &'a str,
+    clusters: usize,
+    features: usize,
+    anchors: usize,
+    scale_used: &'static str,
+    objective: Option<f64>,
+    cluster_sizes: &'a [f64],
+    feature_names: &'a [String],
+    settings: &'a Params,
+}
+
+/// The facts of a table, with stable names.
+#[derive(Serialize)]
+struct TableReport<'a> {
+    command: &'static str,
+    kind: &'static str,
+    file: String,
+    format: &'static str,
+    rows: usize,
+    columns: usize,
+    dtype: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column_names: Option<&'a [String]>,
+    arrays: Vec<ArrayFacts<'a>>,
+}
+
+#[derive(Serialize)]
+struct ArrayFacts<'a> {
+    name: &'a str,
+    shape: &'a [usize],
+    dtype: &'a str,
+}
+
+/// Runs the command.
+pub fn run(args: &InfoArgs, talk: &Talk) -> anyhow::Result<()> {
+    let file = args.file.display();
+    if args.table.format.is_none() && looks_like_model(&args.file) {
+        let model = input::load_model(&args.file)?;
+        let report = ModelReport::new(file, &model);
+        return show(&report, || report.card(), talk);
+    }
+    let description = obcut_data::describe(&args.file, &args.table.options())?;
+    let report = TableReport::new(file, &description);
+    show(&report, || report.card(), talk)
+}
+
+fn show(report: &impl Serialize, card: impl Fn() -> Card, talk: &Talk) -> anyhow::Result<()> {
+    if talk.json {
+        output::print_json(report)?;
+    } else {
+        card().print_to_stdout()?;
+    }
+    Ok(())
+}
+
+/// Whether a file is a model: by its suffix, else by the start of its header (a length of eight
+/// bytes, then JSON), so that a renamed or damaged model is still told as one.
+fn looks_like_model(source: &Source) -> bool {
+    let Source::Path(path) = source else {
+        return false;
+    };
+    if !path.is_file() {
+        return false;
+    }
+    if path
+        .extension()
+        .is_some_and(|suffix| suffix.eq_ignore_ascii_case("safetensors"))
+    {
+        return true;
+    }
+    let mut head = [0; 10];
+    let is_read = File::open(path)
+        .and_then(|mut file| file.read_exact(&mut head))
+        .is_ok();
+    is_read && head[5..8] == [0, 0, 0] && &head[8..] == b"{\""
+}
+
+impl<'a> ModelReport<'a> {
+    fn new(file: String, model: &'a Model) -> Self {
+        Self {
+            command: "info",
+            kind: "model",
+            file,
+            written_by: model.version(),
+            clusters: model.n_clusters(),
+            features: model.n_features(),
+            anchors: model.n_anchors(),
+            scale_used: model.scale().name(),
+            objective: model.objective(),
+            cluster_sizes: model.cluster_sizes(),
+            feature_names: model.feature_names(),
+            settings: model.params(),
+        }
+    }
+
+    fn card(&self) -> Card {
+        let mut card = Card::new(format!("{}: model of obcut {}", self.file, self.written_by));
+        card.line(
+            "model",
+            format!(
+                "{}, {}, {}",
+                plural(self.clusters, "cluster"),
+                plural(self.features, "feature"),
+                plural(self.anchors, "anchor")
+            ),
+        );
+        let settings = self.settings;
+        card.line(
+            "method",
+            format!(
+                "graph {}, {}, scale {}, start {}, lambda {} ({}), seed {}",
+                settings.graph,
+                plural(settings.n_neighbors, "neighbor"),
+                self.scale_used,
+                settings.init.name(),
+                number(settings.lambda),
+                settings.lambda_scale,
+                settings.seed
+            ),
+        );
+        if self.cluster_sizes.len() <= output::TABLE_LIMIT {
+            let sizes: Vec<String> = self.cluster_sizes.iter().map(|&w| number(w)).collect();
+            card.line("sizes", sizes.join(" "));
+        }
+        if let Some(objective) = self.objective {
+            card.line("objective", number(objective));
+        }
+        name_line(&mut card, "features", self.feature_names);
+        card
+    }
+}
+
+impl<'a> TableReport<'a> {
+    fn new(file: String, description: &'a Description) -> Self {
+        let arrays = description.arrays.iter();
+        Self {
+            command: "info",
+            kind: "table",
+            file,
+            format: description.format.name(),
+            rows: description.rows,
+            columns: description.cols,
+            dtype: &description.dtype,
+            stored: description.stored,
+            column_names: description.columns.as_deref(),
+            arrays: arrays
+                .map(|(name, shape, dtype)| ArrayFacts { name, shape, dtype })
+                .collect(),
+        }
+    }
+
+    fn card(&self) -> Card {
+        let mut card = Card::new(format!("{}: {} table", self.file, self.format));
+        card.line(
+            "shape",
+            format!(
+                "{} x {}",
+                plural(self.rows, "row"),
+                plural(self.columns, "column")
+            ),
+        );
+        card.line("numbers", self.dtype);
+        if let Some(stored) = self.stored {
+            let cells = (self.rows as f64 * self.columns as f64).max(1.0);
+            let share = number(100.0 * stored as f64 / cells);
+            card.line("stored", format!("{} entries ({share} %)", count(stored)));
+        }
+        name_line(&mut card, "columns", self.column_names.unwrap_or_default());
+        for (i, array) in self.arrays.iter().enumerate() {
+            let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
+            let text = format!("{} ({}, {})", array.name, shape.join(" x "), array.dtype);
+            card.line(if i == 0 { "arrays" } else { "" }, text);
+        }
+        card
+    }
+}
+
+/// A line with names, shortened in the middle when they are many.
+fn name_line(card: &mut Card, title: &'static str, names: &[String]) {
+    if names.is_empty() {
+        return;
+    }
+    let text = if names.len() <= NAME_LIMIT {
+        names.join(", ")
+    } else {
+        let first = names[..NAME_LIMIT - 2].join(", ");
+        let last = names.last().expect("more than the limit");
+        format!("{first}, ..., {last}")
+    };
+    card.line(title, text);
+}

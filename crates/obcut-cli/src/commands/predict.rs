@@ -1,0 +1,206 @@
+//! `obcut predict`: a model and a table in, labels out.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::bail;
+use clap::Args;
+use obcut::Model;
+use obcut_data::{LoadOptions, Source};
+use serde::Serialize;
+
+use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
+use crate::failure::{Fault, about};
+use crate::input::{self, InputFacts};
+use crate::interrupt;
+use crate::output::{self, Card};
+use crate::progress::Watch;
+use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts};
+
+/// Label rows with a saved model.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct PredictArgs {
+    /// Model that 'obcut cluster --model' saved
+    #[arg(value_name = "MODEL", value_parser = source)]
+    model: Source,
+    /// Table to label, with the columns that the model was fitted on; '-' is standard input
+    ///
+    /// Columns are found by their names when the model and the table have names.
+    #[arg(value_name = "FILE", value_parser = source)]
+    file: Source,
+    #[command(flatten)]
+    table: TableArgs,
+    /// Column (or array) of true classes: left out of the features, used for scores
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
+    truth: Option<String>,
+    #[command(flatten)]
+    output: LabelArgs,
+    /// Write second-best cluster and margin beside every label
+    #[arg(long, help_heading = OUTPUT)]
+    margins: bool,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  obcut predict model.safetensors new.csv -o labels.csv
+  obcut predict model.safetensors new.npy --margins -o labels.parquet";
+
+struct Job {
+    model: Model,
+    source: Source,
+    options: LoadOptions,
+    targets: Targets,
+    margins: bool,
+    threads: usize,
+}
+
+/// The facts of a run, with stable names.
+#[derive(Serialize)]
+struct Report<'a> {
+    command: &'static str,
+    version: &'static str,
+    input: InputFacts,
+    clusters: ClusterFacts,
+    seconds: TimeFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<ScoreFacts>,
+    output: OutputFacts<'a>,
+    #[serde(flatten)]
+    labels: InlineLabels<'a>,
+}
+
+#[derive(Serialize)]
+struct OutputFacts<'a> {
+    labels: Option<&'a PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &PredictArgs, talk: &Talk) -> anyhow::Result<()> {
+    Job::new(args)?.run(talk)
+}
+
+impl Job {
+    fn new(args: &PredictArgs) -> anyhow::Result<Self> {
+        if args.model == Source::Stdin && args.file == Source::Stdin {
+            bail!(Fault::Usage(
+                "model and table cannot both be standard input".into()
+            ));
+        }
+        let targets = Targets::new(&args.output, None, &[&args.model, &args.file])?
+            .with_margins(args.margins)?;
+        let model = input::load_model(&args.model)?;
+        let mut options = LoadOptions {
+            truth: args.truth.clone(),
+            ..args.table.options()
+        };
+        if options.columns.is_none() {
+            options.columns = columns_of_model(&model, &args.file, &options)?;
+        }
+        Ok(Self {
+            model,
+            source: args.file.clone(),
+            options,
+            targets,
+            margins: args.margins,
+            threads: args.threads.threads,
+        })
+    }
+
+    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let watch = Watch::new(talk);
+        let (data, input) = input::load(&self.source, &self.options, &watch)?;
+        let about_file = |error: obcut::Error| about(&self.source, error);
+        let samples = data
+            .matrix
+            .samples()
+            .map_err(|error| about_file(error.into()))?;
+        let (found, expected) = (samples.n_cols(), self.model.n_features());
+        if found != expected {
+            bail!(Fault::Data(format!(
+                "{} has {found} feature columns but the model was fitted on {expected}; choose the same ones with --columns or --drop",
+                self.source.display()
+            )));
+        }
+        watch.phase("labelling");
+        let labelling = Instant::now();
+        let rows = interrupt::watched(|| {
+            Ok(if self.margins {
+                RowLabels::explained(&self.model.explain(&samples, self.threads, &watch)?)
+            } else {
+                let labels = self.model.predict(&samples, self.threads, &watch)?;
+                RowLabels {
+                    labels,
+                    margins: None,
+                }
+            })
+        })
+        .map_err(about_file)?;
+        let stages = vec![
+            ("read".to_string(), input.seconds),
+            ("predict".to_string(), labelling.elapsed().as_secs_f64()),
+        ];
+        let scores = report::scores_of(&rows.labels, &data)?;
+        rows.write(&self.targets, || Ok(()))?;
+        watch.finish();
+
+        let report = Report {
+            command: "predict",
+            version: env!("CARGO_PKG_VERSION"),
+            input,
+            clusters: ClusterFacts::new(&rows.labels, self.model.n_clusters()),
+            seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
+            scores,
+            output: OutputFacts {
+                labels: self.targets.labels.as_ref(),
+            },
+            labels: rows.inline(&self.targets),
+        };
+        if talk.json {
+            return Ok(output::print_json(&report)?);
+        }
+        if !talk.quiet {
+            report.card().print_to_stderr();
+        }
+        rows.print(&self.targets)
+    }
+}
+
+/// The model's columns by name, when the table has all of them: then their order does not matter
+/// and other columns (an id, the class) do no harm.
+fn columns_of_model(
+    model: &Model,
+    table: &Source,
+    options: &LoadOptions,
+) -> anyhow::Result<Option<Vec<String>>> {
+    let names = model.feature_names();
+    // Standard input can be read only once.
+    if names.is_empty() || *table == Source::Stdin {
+        return Ok(None);
+    }
+    let there = obcut_data::describe(table, options)?
+        .columns
+        .unwrap_or_default();
+    let dropped = |name: &String| options.drop.contains(name);
+    let has_all = names
+        .iter()
+        .all(|name| there.contains(name) && !dropped(name));
+    Ok(has_all.then(|| names.to_vec()))
+}
+
+impl Report<'_> {
+    fn card(&self) -> Card {
+        let mut card = Card::new(self.input.text("feature"));
+        self.clusters.tell("clusters", &mut card);
+        if let Some(scores) = &self.scores {
+            scores.tell(&mut card);
+        }
+        self.seconds.tell(&mut card);
+        if let Some(path) = self.output.labels {
+            card.line("labels", path.display().to_string());
+        }
+        card
+    }
+}

@@ -1,0 +1,106 @@
+//! Reading, with what is told about it afterwards.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::time::Instant;
+
+use obcut::{Matrix, Model};
+use obcut_data::{Dataset, LoadOptions, Source};
+use serde::Serialize;
+
+use crate::failure::{Fault, about};
+use crate::output::{count, plural};
+use crate::progress::Watch;
+
+/// What was read.
+#[derive(Debug, Serialize)]
+pub struct InputFacts {
+    file: String,
+    format: &'static str,
+    dtype: &'static str,
+    sparse: bool,
+    /// Rows of the table.
+    pub rows: usize,
+    /// Columns that are used.
+    pub columns: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<usize>,
+    /// Seconds that reading took.
+    #[serde(skip)]
+    pub seconds: f64,
+}
+
+impl InputFacts {
+    /// `150 rows x 4 features (x.csv: csv, float64)`.
+    pub fn text(&self, columns: &str) -> String {
+        let sparse = match self.stored {
+            Some(stored) => format!(", sparse with {} entries", count(stored)),
+            None => String::new(),
+        };
+        format!(
+            "{} x {} ({}: {}, {}{sparse})",
+            plural(self.rows, "row"),
+            plural(self.columns, columns),
+            self.file,
+            self.format,
+            self.dtype
+        )
+    }
+}
+
+/// Reads a table.
+pub fn load(
+    source: &Source,
+    options: &LoadOptions,
+    watch: &Watch,
+) -> anyhow::Result<(Dataset, InputFacts)> {
+    watch.phase(&format!("reading {}", source.display()));
+    let start = Instant::now();
+    let data = obcut_data::load(source, options)?;
+    let (dtype, stored) = kind(&data.matrix);
+    let facts = InputFacts {
+        file: source.display(),
+        format: data.format.name(),
+        dtype,
+        sparse: stored.is_some(),
+        rows: data.matrix.n_rows(),
+        columns: data.matrix.n_cols(),
+        stored,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    Ok((data, facts))
+}
+
+/// Type of the numbers, and how many are stored when the matrix is sparse.
+fn kind(matrix: &Matrix) -> (&'static str, Option<usize>) {
+    match matrix {
+        Matrix::Dense32 { .. } => ("float32", None),
+        Matrix::Dense64 { .. } => ("float64", None),
+        Matrix::Sparse32(x) => ("float32", Some(x.values.len())),
+        Matrix::Sparse64(x) => ("float64", Some(x.values.len())),
+    }
+}
+
+/// Reads a model.
+pub fn load_model(source: &Source) -> anyhow::Result<Model> {
+    let bytes = read_bytes(source)?;
+    Model::from_bytes(&bytes).map_err(|error| about(source, error))
+}
+
+fn read_bytes(source: &Source) -> Result<Vec<u8>, Fault> {
+    let result = match source {
+        Source::Path(path) => fs::read(path),
+        Source::Stdin => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        }
+    };
+    result.map_err(|cause| {
+        let name = source.display();
+        Fault::Usage(match cause.kind() {
+            ErrorKind::NotFound => format!("{name}: no such file"),
+            ErrorKind::IsADirectory => format!("{name} is a folder; name a model file in it"),
+            _ => format!("cannot read {name}: {cause}"),
+        })
+    })
+}

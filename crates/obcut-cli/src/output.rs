@@ -1,0 +1,254 @@
+//! What is printed: JSON documents, lines of labels, and cards for people.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::builder::styling::{AnsiColor, Style};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use obcut_data::LabelTable;
+use serde::Serialize;
+
+/// Colour of the word `error`.
+pub const RED: Style = AnsiColor::Red.on_default().bold();
+/// Colour of the word `warning`.
+pub const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+/// Titles.
+const BOLD: Style = Style::new().bold();
+/// Names of the lines of a card.
+const DIM: Style = Style::new().dimmed();
+
+/// Columns of a text that goes to no terminal.
+const PLAIN_WIDTH: usize = 80;
+/// Narrowest width that is laid out for.
+const MIN_WIDTH: usize = 40;
+/// Widest line that is pleasant to read.
+const MAX_WIDTH: usize = 100;
+/// Columns of the names in a card.
+const NAME_WIDTH: usize = 11;
+/// Classes and clusters up to which a contingency table is shown.
+pub const TABLE_LIMIT: usize = 20;
+
+/// Prints one JSON document on standard output.
+pub fn print_json(document: &impl Serialize) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer(&mut out, document)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Prints one line per row on standard output: the label, then second-best label and margin when
+/// there are such.
+pub fn print_labels(table: &LabelTable<'_>) -> io::Result<()> {
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    for (i, label) in table.labels.iter().enumerate() {
+        write!(out, "{label}")?;
+        if let Some(second) = table.second {
+            write!(out, ",{}", second[i])?;
+        }
+        if let Some(margin) = table.margin {
+            write!(out, ",{}", margin[i])?;
+        }
+        writeln!(out)?;
+    }
+    out.flush()
+}
+
+/// A block of named facts for people.
+#[derive(Debug, Default)]
+pub struct Card {
+    title: String,
+    lines: Vec<(&'static str, String)>,
+    warnings: Vec<String>,
+}
+
+impl Card {
+    /// Starts a card.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a line; an empty name continues the one before.
+    pub fn line(&mut self, name: &'static str, text: impl Into<String>) {
+        self.lines.push((name, text.into()));
+    }
+
+    /// Adds warnings below the lines.
+    pub fn warnings(&mut self, warnings: &[String]) {
+        self.warnings.extend_from_slice(warnings);
+    }
+
+    /// Prints the card on standard error.
+    pub fn print_to_stderr(&self) {
+        let mut out = anstream::stderr().lock();
+        // Where standard error is closed there is nobody to tell.
+        let _ = out.write_all(self.render(width(&io::stderr())).as_bytes());
+    }
+
+    /// Prints the card on standard output.
+    pub fn print_to_stdout(&self) -> io::Result<()> {
+        let mut out = anstream::stdout().lock();
+        out.write_all(self.render(width(&io::stdout())).as_bytes())?;
+        out.flush()
+    }
+
+    /// Lays the card out, styled, with lines of at most `width` columns where words allow.
+    fn render(&self, width: usize) -> String {
+        let mut out = format!("{BOLD}{}{BOLD:#}\n", wrap(&self.title, width, 2));
+        for (name, text) in &self.lines {
+            let text = wrap(text, width - NAME_WIDTH - 2, 0);
+            for (i, line) in text.lines().enumerate() {
+                let name = if i == 0 { name } else { "" };
+                out += &format!("  {DIM}{name:<NAME_WIDTH$}{DIM:#}{line}\n");
+            }
+        }
+        for warning in &self.warnings {
+            let text = wrap(&format!("warning: {warning}"), width, 2);
+            out += &format!("{YELLOW}warning:{YELLOW:#}{}\n", &text["warning:".len()..]);
+        }
+        out
+    }
+}
+
+/// Breaks a text at spaces; lines after the first start with `indent` spaces.
+fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            out += "\n";
+            out += &" ".repeat(indent);
+            column = indent;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out += word;
+        column += length;
+    }
+    out
+}
+
+/// Columns there are: those of the terminal, else of the variable COLUMNS, else 80.
+fn width(stream: &impl IsTerminal) -> usize {
+    let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let variable = || {
+        std::env::var("COLUMNS")
+            .ok()
+            .and_then(|text| text.parse().ok())
+    };
+    let found = if stream.is_terminal() {
+        terminal()
+    } else {
+        variable()
+    };
+    found.unwrap_or(PLAIN_WIDTH).clamp(MIN_WIDTH, MAX_WIDTH)
+}
+
+/// A number with six significant digits at most.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e7).contains(&size) {
+        return format!("{value:.4e}");
+    }
+    let whole_digits = if size < 1.0 {
+        1
+    } else {
+        size.log10() as usize + 1
+    };
+    let text = format!("{value:.*}", 6usize.saturating_sub(whole_digits));
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
+}
+
+/// A count with commas between thousands.
+pub fn count(value: usize) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 row`, `2 rows`.
+pub fn plural(value: usize, word: &str) -> String {
+    format!(
+        "{} {word}{}",
+        count(value),
+        if value == 1 { "" } else { "s" }
+    )
+}
+
+/// Rows per pair of cluster and class: a line per cluster, a column per class.
+pub fn contingency(counts: &[Vec<u64>], clusters: &[String], classes: &[String]) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    let header = std::iter::once("cluster".to_string()).chain(classes.iter().cloned());
+    table.set_header(header);
+    for (name, row) in clusters.iter().zip(counts) {
+        let cells = row
+            .iter()
+            .map(|&n| if n == 0 { ".".into() } else { n.to_string() });
+        table.add_row(std::iter::once(name.clone()).chain(cells));
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((1, 0));
+    }
+    table
+        .lines()
+        .map(|line| line.trim_end().to_string() + "\n")
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_six_digits() {
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(12.5), "12.5");
+        assert_eq!(number(-0.123_456_78), "-0.12346");
+        assert_eq!(number(123_456.78), "123457");
+        assert_eq!(number(1.0e9), "1.0000e9");
+        assert_eq!(number(100.0), "100");
+    }
+
+    #[test]
+    fn counts_have_commas() {
+        assert_eq!(count(7), "7");
+        assert_eq!(count(1797), "1,797");
+        assert_eq!(plural(1_000_000, "row"), "1,000,000 rows");
+        assert_eq!(plural(1, "row"), "1 row");
+    }
+
+    #[test]
+    fn a_card_keeps_within_the_width() {
+        let mut card = Card::new("a title that is longer than forty columns by a few words");
+        card.line(
+            "sizes",
+            (100..130)
+                .map(|n| n.to_string())
+                .collect::<Vec<_>>()
+                .join(" "),
+        );
+        card.warnings(&["something that takes more than one line to say at this width".into()]);
+        let text = anstream::adapter::strip_str(&card.render(40)).to_string();
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
+        assert!(text.lines().count() > 6, "{text}");
+    }
+}

@@ -1,0 +1,287 @@
+//! Facts that several commands tell, for people and as JSON.
+
+use obcut::metrics;
+use obcut_data::{Dataset, LabelTable, Truth};
+use serde::{Serialize, Serializer};
+
+use crate::args::Targets;
+use crate::failure::Fault;
+use crate::interrupt;
+use crate::output::{self, Card, TABLE_LIMIT, count};
+
+/// Sizes of the clusters, in rows.
+#[derive(Debug, Serialize)]
+pub struct ClusterFacts {
+    count: usize,
+    smallest: usize,
+    median: f64,
+    largest: usize,
+    sizes: Vec<usize>,
+    /// Sums of the sample weights, when there are such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<f64>>,
+}
+
+impl ClusterFacts {
+    /// Counts the labels `0..k`.
+    pub fn new(labels: &[u32], n_clusters: usize) -> Self {
+        let mut sizes = vec![0; n_clusters];
+        labels.iter().for_each(|&label| sizes[label as usize] += 1);
+        let mut sorted = sizes.clone();
+        sorted.sort_unstable();
+        let middle = n_clusters / 2;
+        let median = match n_clusters {
+            0 => 0.0,
+            k if k % 2 == 1 => sorted[middle] as f64,
+            _ => (sorted[middle - 1] + sorted[middle]) as f64 / 2.0,
+        };
+        Self {
+            count: n_clusters,
+            smallest: sorted.first().copied().unwrap_or(0),
+            median,
+            largest: sorted.last().copied().unwrap_or(0),
+            sizes,
+            weights: None,
+        }
+    }
+
+    /// With the sums of the sample weights.
+    pub fn weighted(self, weights: Vec<f64>) -> Self {
+        Self {
+            weights: Some(weights),
+            ..self
+        }
+    }
+
+    /// Two lines of a card: the range, and all sizes when they are few.
+    pub fn tell(&self, name: &'static str, card: &mut Card) {
+        let Self {
+            count: k,
+            smallest,
+            median,
+            largest,
+            sizes,
+            ..
+        } = self;
+        let text = format!(
+            "{}: smallest {}, median {}, largest {}",
+            count(*k),
+            count(*smallest),
+            half(*median),
+            count(*largest)
+        );
+        card.line(name, text);
+        if (2..=TABLE_LIMIT).contains(k) {
+            card.line(
+                "",
+                sizes
+                    .iter()
+                    .map(usize::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            );
+        }
+    }
+}
+
+/// A whole number or one with a half, with commas.
+fn half(value: f64) -> String {
+    let whole = count(value as usize);
+    if value.fract() == 0.0 {
+        whole
+    } else {
+        whole + ".5"
+    }
+}
+
+/// Agreement with the truth, as fractions.
+#[derive(Debug, Serialize)]
+pub struct ScoreFacts {
+    nmi: f64,
+    acc: f64,
+    purity: f64,
+    ari: f64,
+}
+
+impl ScoreFacts {
+    /// Scores labels against classes of the same rows.
+    pub fn new(labels: &[u32], truth: &Truth) -> anyhow::Result<Self> {
+        let metrics::Scores {
+            nmi,
+            acc,
+            purity,
+            ari,
+        } = metrics::scores(labels, &truth.codes)?;
+        Ok(Self {
+            nmi,
+            acc,
+            purity,
+            ari,
+        })
+    }
+
+    /// One line of a card, in per cent.
+    pub fn tell(&self, card: &mut Card) {
+        let Self {
+            nmi,
+            acc,
+            purity,
+            ari,
+        } = self;
+        let percent = |x: f64| format!("{:.2}", 100.0 * x);
+        let text = format!(
+            "NMI {}, ACC {}, purity {}, ARI {} (per cent)",
+            percent(*nmi),
+            percent(*acc),
+            percent(*purity),
+            percent(*ari)
+        );
+        card.line("scores", text);
+    }
+}
+
+/// Scores when the table has a truth column.
+pub fn scores_of(labels: &[u32], data: &Dataset) -> anyhow::Result<Option<ScoreFacts>> {
+    data.truth
+        .as_ref()
+        .map(|truth| ScoreFacts::new(labels, truth))
+        .transpose()
+}
+
+/// Labels of rows with what is known beside them.
+#[derive(Debug)]
+pub struct RowLabels {
+    /// Cluster of every row.
+    pub labels: Vec<u32>,
+    /// Second-best cluster, and by how much the best one wins.
+    pub margins: Option<(Vec<u32>, Vec<f64>)>,
+}
+
+impl RowLabels {
+    /// Splits what a model explains.
+    pub fn explained(rows: &[obcut::RowScore]) -> Self {
+        Self {
+            labels: rows.iter().map(|row| row.label).collect(),
+            margins: Some((
+                rows.iter().map(|row| row.second).collect(),
+                rows.iter().map(|row| row.margin).collect(),
+            )),
+        }
+    }
+
+    fn table(&self) -> LabelTable<'_> {
+        LabelTable {
+            labels: &self.labels,
+            second: self.margins.as_ref().map(|m| &m.0[..]),
+            margin: self.margins.as_ref().map(|m| &m.1[..]),
+        }
+    }
+
+    /// Writes the labels to their file, if any, and before that what `also` writes.
+    pub fn write(
+        &self,
+        targets: &Targets,
+        also: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        interrupt::writing(|| {
+            also()?;
+            if let Some(path) = &targets.labels {
+                obcut_data::write_labels(path, &self.table(), targets.force)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Prints the labels, unless they are in a file.
+    pub fn print(&self, targets: &Targets) -> anyhow::Result<()> {
+        if targets.labels.is_none() {
+            output::print_labels(&self.table())?;
+        }
+        Ok(())
+    }
+
+    /// The labels for a JSON document, unless they are in a file.
+    pub fn inline(&self, targets: &Targets) -> InlineLabels<'_> {
+        let wanted = targets.labels.is_none();
+        let margins = self.margins.as_ref().filter(|_| wanted);
+        InlineLabels {
+            labels: wanted.then_some(&self.labels[..]),
+            second: margins.map(|m| &m.0[..]),
+            margin: margins.map(|m| &m.1[..]),
+        }
+    }
+}
+
+/// Labels inside a JSON document.
+#[derive(Debug, Serialize)]
+pub struct InlineLabels<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<&'a [u32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second: Option<&'a [u32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    margin: Option<&'a [f64]>,
+}
+
+/// Seconds in all and per step.
+#[derive(Debug, Serialize)]
+pub struct TimeFacts {
+    total: f64,
+    #[serde(serialize_with = "in_order")]
+    stages: Vec<(String, f64)>,
+}
+
+/// As an object whose keys keep their order.
+fn in_order<S: Serializer>(stages: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(stages.iter().map(|(name, seconds)| (name, seconds)))
+}
+
+impl TimeFacts {
+    /// From the steps in order.
+    pub fn new(total: f64, stages: Vec<(String, f64)>) -> Self {
+        Self { total, stages }
+    }
+
+    /// One line of a card; steps below a hundredth of a second are left out.
+    pub fn tell(&self, card: &mut Card) {
+        let steps: Vec<String> = self
+            .stages
+            .iter()
+            .filter(|(_, seconds)| *seconds >= 0.005)
+            .map(|(name, seconds)| format!("{name} {seconds:.2}"))
+            .collect();
+        let steps = if steps.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", steps.join(", "))
+        };
+        card.line("seconds", format!("{:.2}{steps}", self.total));
+    }
+}
+
+/// Threads that a setting of 0 stands for.
+pub fn threads(setting: usize) -> usize {
+    match setting {
+        0 => {
+            let variable = std::env::var("RAYON_NUM_THREADS").ok();
+            let wanted = variable
+                .and_then(|text| text.parse().ok())
+                .filter(|&n| n > 0);
+            let there = || std::thread::available_parallelism().map_or(1, usize::from);
+            wanted.unwrap_or_else(there)
+        }
+        n => n,
+    }
+}
+
+/// Two columns of one length, or a message with both lengths.
+pub fn same_length(labels: usize, truth: usize) -> Result<(), Fault> {
+    if labels == truth {
+        return Ok(());
+    }
+    Err(Fault::Data(format!(
+        "{} labels cannot be compared with {} classes; both files need one entry for every row",
+        count(labels),
+        count(truth)
+    )))
+}

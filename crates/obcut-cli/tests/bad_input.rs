@@ -1,0 +1,371 @@
+//! Bad input: an exit code, one line that says what to do, and nothing left behind.
+
+mod common;
+
+use std::fs;
+
+use common::{Folder, Run, blobs, npy};
+
+/// Runs a command that must fail, both ways, and returns its message.
+fn refused(folder: &Folder, args: &str, code: i32) -> String {
+    let before = folder.files();
+    let run = folder.run(args);
+    check(&run, code);
+    assert_eq!(run.stdout, "", "{args}");
+    let line = run
+        .stderr
+        .strip_prefix("error: ")
+        .expect("an error line")
+        .trim_end();
+    assert_eq!(line.lines().count(), 1, "{run:?}");
+
+    let run = folder.run(&format!("{args} --json"));
+    check(&run, code);
+    assert_eq!(run.stderr, "", "{args}");
+    let error = &run.json()["error"];
+    assert_eq!(error["message"], line);
+    assert_eq!(error["exit_code"], code);
+    assert_eq!(folder.files(), before, "no file is left behind");
+    line.to_string()
+}
+
+fn check(run: &Run, code: i32) {
+    assert_eq!(run.code, code, "{run:?}");
+    for text in ["panicked", "RUST_BACKTRACE"] {
+        assert!(
+            !run.stdout.contains(text) && !run.stderr.contains(text),
+            "{run:?}"
+        );
+    }
+}
+
+/// Snapshot of the message of one bad table.
+fn bad_table(name: &str, content: impl AsRef<[u8]>) -> String {
+    let folder = Folder::new();
+    folder.write(name, content);
+    refused(
+        &folder,
+        &format!("cluster {name} -k 2 -o out.npy --model m.safetensors"),
+        3,
+    )
+}
+
+/// Snapshot of the message of wrong options for a good table.
+fn bad_options(options: &str) -> String {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30));
+    refused(
+        &folder,
+        &format!("cluster x.csv --drop class {options} -o out.npy"),
+        2,
+    )
+}
+
+#[test]
+fn nan() {
+    let table = npy(4, 3, |i| if i == 5 || i == 7 { f64::NAN } else { i as f64 });
+    insta::assert_snapshot!(bad_table("x.npy", table));
+    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3,nan\n5,6\n"));
+}
+
+#[test]
+fn infinity() {
+    let table = npy(4, 3, |i| if i == 9 { f64::INFINITY } else { i as f64 });
+    insta::assert_snapshot!(bad_table("x.npy", table));
+}
+
+#[test]
+fn ragged_rows() {
+    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3\n5,6\n"));
+}
+
+#[test]
+fn text_in_a_number_column() {
+    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3,four\n5,6\n"));
+}
+
+#[test]
+fn an_empty_cell() {
+    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3,\n5,6\n"));
+}
+
+#[test]
+fn an_empty_file() {
+    insta::assert_snapshot!(bad_table("x.csv", ""));
+    insta::assert_snapshot!(bad_table("x.csv", "a,b,c\n"));
+    insta::assert_snapshot!(bad_table("x.npy", ""));
+}
+
+#[test]
+fn a_binary_file_named_csv() {
+    insta::assert_snapshot!(bad_table(
+        "x.csv",
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe"
+    ));
+    insta::assert_snapshot!(bad_table("x.csv", npy(2, 2, |i| i as f64)));
+}
+
+#[test]
+fn a_truncated_npy_file() {
+    let table = npy(50, 3, |i| i as f64);
+    insta::assert_snapshot!(bad_table("x.npy", &table[..table.len() - 100]));
+}
+
+#[test]
+fn too_few_distinct_rows() {
+    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n1,2\n1,2\n"));
+}
+
+#[test]
+fn no_clusters() {
+    insta::assert_snapshot!(bad_options("-k 0"));
+}
+
+#[test]
+fn more_clusters_than_rows() {
+    insta::assert_snapshot!(bad_options("-k 31"));
+}
+
+#[test]
+fn fewer_anchors_than_clusters() {
+    insta::assert_snapshot!(bad_options("-k 5 --anchors 4"));
+}
+
+#[test]
+fn settings_out_of_range() {
+    insta::assert_snapshot!(bad_options("-k 3 --lambda -1"));
+    insta::assert_snapshot!(bad_options("-k 3 --lambda nan"));
+    insta::assert_snapshot!(bad_options("-k 3 --neighbors 0"));
+    insta::assert_snapshot!(bad_options("-k 3 --n-init 0"));
+}
+
+#[test]
+fn an_unknown_start() {
+    insta::assert_snapshot!(bad_options("-k 3 --init spectrl"));
+}
+
+#[test]
+fn a_start_of_another_length() {
+    let folder = Folder::new();
+    folder
+        .write("x.csv", blobs(30))
+        .write("start.csv", "0\n1\n2\n");
+    let args = "cluster x.csv --drop class -k 3 --init start.csv";
+    insta::assert_snapshot!(refused(&folder, args, 2));
+}
+
+#[test]
+fn given_anchors_of_another_width() {
+    let folder = Folder::new();
+    folder
+        .write("x.csv", blobs(30))
+        .write("anchors.csv", "1,2\n3,4\n5,6\n7,8\n");
+    let args = "cluster x.csv --drop class -k 3 --given-anchors anchors.csv";
+    insta::assert_snapshot!(refused(&folder, args, 2));
+}
+
+#[test]
+fn negative_weights() {
+    let folder = Folder::new();
+    folder.write("x.csv", "a,b,w\n1,2,1\n3,4,-2\n5,6,1\n");
+    let args = "cluster x.csv -k 2 --weights w -o out.csv";
+    insta::assert_snapshot!(refused(&folder, args, 3));
+}
+
+#[test]
+fn an_unknown_column() {
+    insta::assert_snapshot!(bad_options("-k 3 --truth clas"));
+}
+
+#[test]
+fn a_graph_with_negative_entries() {
+    let folder = Folder::new();
+    folder.write("g.csv", "1,0,2\n0,-3,1\n1,1,1\n");
+    insta::assert_snapshot!(refused(
+        &folder,
+        "cut g.csv -k 2 -o rows.csv --columns-out c.csv",
+        3
+    ));
+}
+
+#[test]
+fn a_graph_of_fewer_columns_than_clusters() {
+    let folder = Folder::new();
+    folder.write("g.csv", "1,0\n0,3\n1,1\n");
+    insta::assert_snapshot!(refused(&folder, "cut g.csv -k 3", 2));
+}
+
+#[test]
+fn wrong_feature_count_at_predict() {
+    let folder = Folder::new();
+    folder
+        .write("x.csv", blobs(30))
+        .write("new.csv", "1,2\n3,4\n");
+    folder
+        .run("cluster x.csv --drop class -k 3 -q --model m.safetensors")
+        .ok();
+    insta::assert_snapshot!(refused(
+        &folder,
+        "predict m.safetensors new.csv -o out.npy",
+        3
+    ));
+}
+
+#[test]
+fn a_missing_file() {
+    let folder = Folder::new();
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2", 2));
+    insta::assert_snapshot!(refused(&folder, "predict m.safetensors x.csv", 2));
+    insta::assert_snapshot!(refused(&folder, "info x.csv", 2));
+    insta::assert_snapshot!(refused(&folder, "score a.npy b.npy", 2));
+}
+
+#[test]
+fn a_folder_given_as_a_file() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("sub")).unwrap();
+    folder.write("x.csv", blobs(30));
+    insta::assert_snapshot!(refused(&folder, "cluster sub -k 2", 2));
+    insta::assert_snapshot!(refused(&folder, "predict sub x.csv", 2));
+    fs::create_dir(folder.path("out.npy")).unwrap();
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o out.npy --force", 2));
+}
+
+#[test]
+fn an_output_that_cannot_be_written() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30));
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o no/such/out.npy", 2));
+    insta::assert_snapshot!(refused(
+        &folder,
+        "cluster x.csv -k 2 --model no/m.safetensors",
+        2
+    ));
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o out.xlsx", 2));
+    insta::assert_snapshot!(refused(
+        &folder,
+        "cluster x.csv -k 2 --margins -o out.npy",
+        2
+    ));
+}
+
+/// Not even root can make files there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_files() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30));
+    for option in ["-o /proc/out.npy", "--model /proc/m.safetensors"] {
+        let run = folder.run(&format!("cluster x.csv --drop class -k 2 {option}"));
+        check(&run, 2);
+        assert_eq!((run.stdout.as_str(), run.stderr.lines().count()), ("", 1));
+        assert!(
+            run.stderr.starts_with("error: cannot write /proc/"),
+            "{run:?}"
+        );
+    }
+}
+
+#[test]
+fn an_output_that_exists() {
+    let folder = Folder::new();
+    folder
+        .write("x.csv", blobs(30))
+        .write("out.npy", "mine")
+        .write("m", "mine too");
+    insta::assert_snapshot!(refused(
+        &folder,
+        "cluster x.csv --drop class -k 2 -o out.npy",
+        2
+    ));
+    insta::assert_snapshot!(refused(
+        &folder,
+        "cluster x.csv --drop class -k 2 --model m",
+        2
+    ));
+    assert_eq!(
+        (folder.text("out.npy"), folder.text("m")),
+        ("mine".into(), "mine too".into())
+    );
+    folder
+        .run("cluster x.csv --drop class -k 2 -o out.npy --model m --force")
+        .ok();
+    assert!(folder.read("out.npy").starts_with(b"\x93NUMPY"));
+    folder.run("info m").ok();
+}
+
+#[test]
+fn an_output_that_is_the_input_or_another_output() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30));
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o ./x.csv --force", 2));
+    let args = "cluster x.csv -k 2 -o out.csv --model ./out.csv";
+    insta::assert_snapshot!(refused(&folder, args, 2));
+}
+
+#[test]
+fn a_damaged_model() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30));
+    folder
+        .run("cluster x.csv --drop class -k 3 -q --model m.safetensors")
+        .ok();
+    let bytes = folder.read("m.safetensors");
+    folder.write("cut.safetensors", &bytes[..bytes.len() / 2]);
+    folder.write("text.safetensors", "not a model at all");
+    folder.write("empty.safetensors", "");
+    for name in ["cut", "text", "empty"] {
+        let message = refused(&folder, &format!("predict {name}.safetensors x.csv"), 3);
+        assert!(
+            message.starts_with(&format!("{name}.safetensors: ")),
+            "{message}"
+        );
+        insta::assert_snapshot!(format!("damaged_model_{name}"), message);
+        refused(&folder, &format!("info {name}.safetensors"), 3);
+    }
+}
+
+#[test]
+fn a_foreign_model() {
+    let folder = Folder::new();
+    let header = br#"{"__metadata__":{"made":"elsewhere"}}"#;
+    let bytes = [&(header.len() as u64).to_le_bytes()[..], header].concat();
+    folder
+        .write("m.safetensors", bytes)
+        .write("x.csv", blobs(30));
+    insta::assert_snapshot!(refused(&folder, "predict m.safetensors x.csv", 3));
+}
+
+#[test]
+fn a_newer_model() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30));
+    folder
+        .run("cluster x.csv --drop class -k 3 -q --model m.safetensors")
+        .ok();
+    // Same length, so that the rest of the file stays in place.
+    let bytes = folder.read("m.safetensors");
+    let old = br#"\"format\":1,"#;
+    let at = bytes
+        .windows(old.len())
+        .position(|w| w == old)
+        .expect("the header has a format");
+    let mut newer = bytes.clone();
+    newer[at + old.len() - 2] = b'9';
+    folder.write("m.safetensors", newer);
+    insta::assert_snapshot!(refused(&folder, "predict m.safetensors x.csv", 3));
+}
+
+#[test]
+fn labels_and_truth_of_different_lengths() {
+    let folder = Folder::new();
+    folder.write("a.csv", "0\n1\n1\n").write("b.csv", "0\n1\n");
+    insta::assert_snapshot!(refused(&folder, "score a.csv b.csv", 3));
+}
+
+#[test]
+fn two_files_on_standard_input() {
+    let folder = Folder::new();
+    insta::assert_snapshot!(refused(&folder, "score - -", 2));
+    insta::assert_snapshot!(refused(&folder, "predict - -", 2));
+}
