@@ -10,11 +10,11 @@ use crate::random::Stream;
 use crate::solver::params::{GraphKind, Init, Params};
 use crate::solver::update::labels::fill_empty;
 
-/// Rows per anchor, at least, in the automatic choice for the local graphs: anchors with fewer
-/// samples fall apart into fragments.
-const ROWS_PER_LOCAL_ANCHOR: usize = 8;
-/// The same for the global graph.
+/// Rows per anchor, at least, in the automatic choice: a row problem needs more of them than the closed
+/// form does, or the graph falls apart into fragments.
 const ROWS_PER_GLOBAL_ANCHOR: usize = 10;
+const ROWS_PER_LOCAL_ANCHOR: usize = 10;
+const ROWS_PER_NEAR_ANCHOR: usize = 8;
 /// Anchors per cluster, at least, in the automatic choice.
 const ANCHORS_PER_CLUSTER: usize = 3;
 
@@ -22,7 +22,8 @@ const ANCHORS_PER_CLUSTER: usize = 3;
 pub(crate) fn auto_anchors(graph: GraphKind, n: usize, k: usize) -> usize {
     let wanted = match graph {
         GraphKind::Global => (n / ROWS_PER_GLOBAL_ANCHOR).min(300),
-        GraphKind::Local | GraphKind::Distance => (n / ROWS_PER_LOCAL_ANCHOR).min(1000),
+        GraphKind::Local => (n / ROWS_PER_LOCAL_ANCHOR).min(500),
+        GraphKind::Distance => (n / ROWS_PER_NEAR_ANCHOR).min(1000),
     };
     wanted.max(ANCHORS_PER_CLUSTER * k).min(n)
 }
@@ -52,7 +53,7 @@ pub(crate) fn anchors(
         },
         per => Effort {
             seeding: Seeding::Rows,
-            iterations: 10,
+            iterations: 20,
             restarts: 1,
             rows_per_center: per,
             full_passes: 1,

@@ -266,7 +266,7 @@ impl Params {
             anchor_weights: AnchorWeights::Degree,
             lambda: 1.0,
             lambda_scale: LambdaScale::Relative,
-            learn: Learn::Auto,
+            learn: Learn::Nothing,
             formulation: Formulation::Unified,
             anchor_update: AnchorUpdate::Proximal,
             pull: 0.01,
