@@ -1,105 +1,239 @@
-//! Quality without labels: the tables of `docs/quality.md`, on the data sets found in `OBCUT_DATA`
-//! and on generated ones. Run by `make quality`; `--help` lists what can be chosen.
+//! Scores without labels: the tables of `docs/quality.md`, on the data sets found in `OBCUT_DATA` and
+//! on generated ones. `make quality` prints them all.
+//!
+//! ```text
+//! quality all                          every table below
+//! quality graphs [--data A,B] [--graph distance,local,global] [--seeds 5] [learn=auto ...]
+//! quality anchors                      NMI against the number of anchors
+//! quality abalone                      the paper's settings, lambda chosen with labels as the paper did
+//! quality ablation                     the paper's ablations, likewise
+//! ```
 //!
 //! Rows are shuffled by the seed before every run, so that nothing can profit from a sorted file.
-//! Labels are read by the scorer alone (the table of the paper's preset says where they choose).
+//! Labels are read by the scorer alone, except where a table says that they choose lambda.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use obcut::metrics::{Scores, scores};
-use obcut::{Matrix, Params, Silent, fit, synthetic};
-use obcut_data::{LoadOptions, Source, load};
+use obcut::{Formulation, GraphKind, Init, Learn, Params, RowSolver, Silent, fit};
 
 #[path = "quality/protocol.rs"]
 mod protocol;
 
-use protocol::{Data, mean_and_deviation, shuffle};
+use protocol::{Data, mean_and_deviation, named, shuffle};
+
+/// The grid the paper chooses lambda from.
+const LAMBDAS: [f64; 11] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5];
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let sets: Vec<String> = option(&args, "--data").map_or_else(all_names, |v| split(&v));
-    let kinds: Vec<String> =
-        option(&args, "--graph").map_or_else(|| split("distance,local,global"), |v| split(&v));
-    let seeds: u64 = option(&args, "--seeds").map_or(5, |v| v.parse().expect("a number of seeds"));
-    println!(
-        "{:<12} {:<9} {:>13} {:>13} {:>13} {:>13} {:>7}",
-        "data", "graph", "NMI", "ACC", "purity", "ARI", "s"
-    );
-    for name in &sets {
-        let Some(data) = protocol::named(name) else {
-            println!("{name:<12} skipped: not in OBCUT_DATA");
-            continue;
-        };
-        for kind in &kinds {
-            let mut runs: Vec<Scores> = Vec::new();
-            let clock = Instant::now();
-            for seed in 0..seeds {
-                let data = shuffle(&data, seed);
-                let mut params = Params {
-                    seed,
-                    graph: kind.parse().expect("a graph"),
-                    ..Params::new(data.k)
-                };
-                for (key, value) in args.iter().filter_map(|a| a.split_once('=')) {
-                    set(&mut params, key, value);
-                }
-                let samples = data.matrix.samples().expect("a whole matrix");
-                let found = fit(&samples, None, &params, &Silent).expect("a fit");
-                runs.push(scores(&found.labels, &data.truth).expect("labels of equal length"));
-                if args.iter().any(|a| a == "-v") {
-                    eprintln!(
-                        "{:?} {:?} {:?}",
-                        found.trace.seconds, found.warnings, found.trace.cut
-                    );
-                }
-            }
-            let seconds = clock.elapsed().as_secs_f64() / seeds as f64;
-            let column = |f: fn(&Scores) -> f64| {
-                let (mean, deviation) = mean_and_deviation(runs.iter().map(f));
-                format!("{:.1} ± {:.1}", 100.0 * mean, 100.0 * deviation)
-            };
-            println!(
-                "{name:<12} {kind:<9} {:>13} {:>13} {:>13} {:>13} {seconds:>7.2}",
-                column(|s| s.nmi),
-                column(|s| s.acc),
-                column(|s| s.purity),
-                column(|s| s.ari)
+    let table = args.first().map_or("all", String::as_str);
+    let seeds = option(&args, "--seeds").map_or(5, |v| v.parse().expect("a number of seeds"));
+    if std::env::var_os("OBCUT_DATA").is_none() {
+        println!(
+            "OBCUT_DATA is not set: real data sets are left out, generated ones and digits run.\n"
+        );
+    }
+    match table {
+        "graphs" => graphs(&args, seeds),
+        "anchors" => anchors(seeds),
+        "abalone" => abalone(seeds),
+        "ablation" => ablation(seeds),
+        "all" => {
+            graphs(&args, seeds);
+            anchors(seeds.min(3));
+            abalone(seeds);
+            ablation(seeds.min(3));
+        }
+        other => {
+            eprintln!(
+                "error: no table '{other}'; choose all, graphs, anchors, abalone or ablation"
             );
+            std::process::exit(2);
         }
     }
 }
 
-fn set(params: &mut Params, key: &str, value: &str) {
-    match key {
-        "anchors" => params.n_anchors = Some(value.parse().unwrap()),
-        "sets" => params.n_anchor_sets = Some(value.parse().unwrap()),
-        "neighbors" => params.n_neighbors = value.parse().unwrap(),
-        "learn" => params.learn = value.parse().unwrap(),
-        "weights" => params.anchor_weights = value.parse().unwrap(),
-        "n_init" => params.n_init = value.parse().unwrap(),
-        "lambda" => params.lambda = value.parse().unwrap(),
-        "scale" => params.scale = value.parse().unwrap(),
-        "init" => {
-            params.init = if value == "kmeans" {
-                obcut::Init::KMeans
-            } else {
-                obcut::Init::Spectral
-            }
+/// Every graph on every data set.
+fn graphs(args: &[String], seeds: u64) {
+    let sets = option(args, "--data").unwrap_or_else(|| {
+        "moons,rings,blobs,subspaces,digits,LR,PenDigits,USPS,Yale,Abalone,NG20rec_counts".into()
+    });
+    let kinds = option(args, "--graph").unwrap_or_else(|| "distance,local,global".into());
+    println!("## Graphs, default settings otherwise: mean ± standard deviation of {seeds} seeds\n");
+    println!("| data | graph | NMI | ACC | purity | ARI | s |\n|---|---|---|---|---|---|---|");
+    for (name, data) in sets.split(',').filter_map(|name| found(name, 7)) {
+        for kind in kinds.split(',') {
+            let mut base = Params { graph: word(kind), ..Params::new(data.k) };
+            args.iter().filter_map(|a| a.split_once('=')).for_each(|(k, v)| set(&mut base, k, v));
+            let (runs, seconds) = runs(&data, seeds, |seed| Params { seed, ..base.clone() });
+            println!("| {name} | {kind} | {} | {seconds:.2} |", columns(&runs));
         }
-        "rows" => params.rows_per_anchor = Some(value.parse().unwrap()),
+    }
+    println!();
+}
+
+/// NMI against the number of anchors, for the rule of the automatic choice.
+fn anchors(seeds: u64) {
+    println!("## NMI against the number of anchors: mean ± standard deviation of {seeds} seeds\n");
+    let counts = [50, 100, 200, 300, 500, 1000, 2000];
+    let head: Vec<String> = counts.iter().map(usize::to_string).collect();
+    println!(
+        "| data | graph | auto | {} |\n|---|---|---|{}",
+        head.join(" | "),
+        "---|".repeat(counts.len())
+    );
+    for (name, data) in
+        ["digits", "LR", "PenDigits", "USPS"].into_iter().filter_map(|n| found(n, 10))
+    {
+        let n = data.truth.len();
+        for &graph in GraphKind::ALL {
+            let cell = |n_anchors: Option<usize>| {
+                if n_anchors.is_some_and(|m| m > n / 2 || (graph == GraphKind::Global && m > 500)) {
+                    return "-".to_string();
+                }
+                let (runs, _) = runs(&data, seeds, |seed| Params {
+                    graph,
+                    n_anchors,
+                    seed,
+                    ..Params::new(data.k)
+                });
+                column(&runs, |s| s.nmi)
+            };
+            let cells: Vec<String> = counts.iter().map(|&m| cell(Some(m))).collect();
+            println!("| {name} | {graph} | {} | {} |", cell(None), cells.join(" | "));
+        }
+    }
+    println!();
+}
+
+/// Abalone with the paper's settings: lambda from the paper's grid, chosen with the labels.
+fn abalone(seeds: u64) {
+    println!(
+        "## Abalone, `preset = paper`, lambda chosen WITH labels as the paper did, {seeds} seeds\n"
+    );
+    println!(
+        "| row solver | rows | best lambda by seed | NMI | ACC | purity | ARI |\n|---|---|---|---|---|---|---|"
+    );
+    let Some((_, data)) = found("Abalone", 7) else { return };
+    for row_solver in [RowSolver::Authors, RowSolver::Exact] {
+        for sorted in [false, true] {
+            let mut best = Vec::new();
+            let mut lambdas = Vec::new();
+            for seed in 0..seeds {
+                let (lambda, score) =
+                    best_lambda(&data, seed, sorted, &|p| Params { row_solver, ..p });
+                lambdas.push(format!("{lambda:.0e}"));
+                best.push(score);
+            }
+            let order = if sorted { "as in the file" } else { "shuffled" };
+            println!("| {row_solver} | {order} | {} | {} |", lambdas.join(", "), columns(&best));
+        }
+    }
+    println!();
+}
+
+/// What the paper's ablations give: anchors and graph learned or not, one step or two.
+fn ablation(seeds: u64) {
+    println!(
+        "## Ablations of the paper, authors' row solver, lambda chosen WITH labels, {seeds} seeds\n"
+    );
+    println!("| data | variant | NMI | ACC | purity | ARI |\n|---|---|---|---|---|---|");
+    let variants = [
+        ("LA+LG", Learn::AnchorsAndGraph, Formulation::Unified),
+        ("FA+LG", Learn::GraphOnly, Formulation::Unified),
+        ("FA+FG", Learn::Nothing, Formulation::Unified),
+        ("two-step", Learn::AnchorsAndGraph, Formulation::TwoStep),
+    ];
+    for (name, data) in ["Abalone", "Yale", "digits"].into_iter().filter_map(|n| found(n, 6)) {
+        for (variant, learn, formulation) in variants {
+            let best: Vec<Scores> = (0..seeds)
+                .map(|seed| {
+                    let variant =
+                        |p| Params { learn, formulation, row_solver: RowSolver::Authors, ..p };
+                    best_lambda(&data, seed, false, &variant).1
+                })
+                .collect();
+            println!("| {name} | {variant} | {} |", columns(&best));
+        }
+    }
+    println!();
+}
+
+/// The best NMI over the paper's grid, and its lambda.
+fn best_lambda(
+    data: &Data,
+    seed: u64,
+    sorted: bool,
+    variant: &dyn Fn(Params) -> Params,
+) -> (f64, Scores) {
+    let shuffled = shuffle(data, seed);
+    let data = if sorted { data } else { &shuffled };
+    let mut best: Option<(f64, Scores)> = None;
+    for lambda in LAMBDAS {
+        let params = variant(Params { lambda, seed, ..Params::paper(data.k) });
+        let score = run(data, &params);
+        if best.is_none_or(|(_, b)| score.nmi > b.nmi) {
+            best = Some((lambda, score));
+        }
+        if params.learn == Learn::Nothing {
+            break; // lambda has no say
+        }
+    }
+    best.expect("the grid is not empty")
+}
+
+fn runs(data: &Data, seeds: u64, params: impl Fn(u64) -> Params) -> (Vec<Scores>, f64) {
+    let clock = Instant::now();
+    let runs = (0..seeds).map(|seed| run(&shuffle(data, seed), &params(seed))).collect();
+    (runs, clock.elapsed().as_secs_f64() / seeds as f64)
+}
+
+fn run(data: &Data, params: &Params) -> Scores {
+    let samples = data.matrix.samples().expect("a whole matrix");
+    let found = fit(&samples, None, params, &Silent).unwrap_or_else(|e| panic!("{params:?}: {e}"));
+    scores(&found.labels, &data.truth).expect("labels of equal length")
+}
+
+fn columns(runs: &[Scores]) -> String {
+    let all: [fn(&Scores) -> f64; 4] = [|s| s.nmi, |s| s.acc, |s| s.purity, |s| s.ari];
+    all.map(|f| column(runs, f)).join(" | ")
+}
+
+fn column(runs: &[Scores], f: fn(&Scores) -> f64) -> String {
+    let (mean, deviation) = mean_and_deviation(runs.iter().map(f));
+    format!("{:.1} ± {:.1}", 100.0 * mean, 100.0 * deviation)
+}
+
+/// The data set, or a row of `width` cells that says it is not there.
+fn found(name: &str, width: usize) -> Option<(&str, Data)> {
+    let data = named(name);
+    if data.is_none() {
+        println!("| {name} | skipped: not in OBCUT_DATA |{}", " |".repeat(width - 2));
+    }
+    data.map(|data| (name, data))
+}
+
+fn set(params: &mut Params, key: &str, value: &str) {
+    let number = || value.parse().expect("a number");
+    match key {
+        "anchors" => params.n_anchors = Some(number()),
+        "sets" => params.n_anchor_sets = Some(number()),
+        "neighbors" => params.n_neighbors = number(),
+        "n_init" => params.n_init = number(),
+        "learn" => params.learn = word(value),
+        "weights" => params.anchor_weights = word(value),
+        "scale" => params.scale = word(value),
+        "lambda" => params.lambda = value.parse().expect("a number"),
+        "init" => params.init = if value == "kmeans" { Init::KMeans } else { Init::Spectral },
         _ => panic!("unknown setting {key}"),
     }
 }
 
+fn word<T: std::str::FromStr<Err = obcut::ParamError>>(value: &str) -> T {
+    value.parse().unwrap_or_else(|e| panic!("{e}"))
+}
+
 fn option(args: &[String], name: &str) -> Option<String> {
-    args.iter()
-        .position(|a| a == name)
-        .and_then(|i| args.get(i + 1).cloned())
-}
-fn split(text: &str) -> Vec<String> {
-    text.split(',').map(str::to_string).collect()
-}
-fn all_names() -> Vec<String> {
-    split("moons,rings,blobs,subspaces,digits,LR,PenDigits,USPS,Yale")
+    args.iter().position(|a| a == name).and_then(|i| args.get(i + 1).cloned())
 }

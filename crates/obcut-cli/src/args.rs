@@ -28,12 +28,7 @@ pub const ADVANCED: &str = "Advanced";
 /// Balanced clusters from a file of numbers, in time linear in the number of rows, and a model
 /// that labels new rows. The same seed gives the same labels for any number of threads.
 #[derive(Debug, Parser)]
-#[command(
-    name = "obcut",
-    version,
-    max_term_width = 100,
-    disable_help_subcommand = true
-)]
+#[command(name = "obcut", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(arg_required_else_help = true, after_help = EXIT_CODES)]
 pub struct Cli {
     /// What to do.
@@ -190,19 +185,13 @@ impl Targets {
                 )));
             }
         }
-        Ok(Self {
-            labels,
-            second: second.cloned(),
-            force: output.force,
-        })
+        Ok(Self { labels, second: second.cloned(), force: output.force })
     }
 
     /// Checks that margins, if wanted, have a place in the file of labels.
     pub fn with_margins(self, wanted: bool) -> anyhow::Result<Self> {
-        let is_npy = |path: &PathBuf| {
-            path.extension()
-                .is_some_and(|s| s.eq_ignore_ascii_case("npy"))
-        };
+        let is_npy =
+            |path: &PathBuf| path.extension().is_some_and(|s| s.eq_ignore_ascii_case("npy"));
         if let Some(path) = self.labels.as_ref().filter(|path| wanted && is_npy(path)) {
             bail!(Fault::Usage(format!(
                 "{}: an NPY file has no place for --margins; use .csv, .parquet or .json",
@@ -223,9 +212,7 @@ fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
         let whole = path.canonicalize();
         whole.or_else(|_| {
             Ok::<_, std::io::Error>(
-                folder
-                    .canonicalize()?
-                    .join(path.file_name().unwrap_or_default()),
+                folder.canonicalize()?.join(path.file_name().unwrap_or_default()),
             )
         })
     };

@@ -47,27 +47,16 @@ impl Failure {
         } else {
             one_line(&format!("{error:#}"))
         };
-        Self {
-            message,
-            kind,
-            exit_code,
-        }
+        Self { message, kind, exit_code }
     }
 
     /// What clap says of the arguments, without the usage lines.
     pub fn of_arguments(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let text = text.split("\nUsage:").next().unwrap_or_default();
-        let text = text
-            .split("\nFor more information")
-            .next()
-            .unwrap_or_default();
+        let text = text.split("\nFor more information").next().unwrap_or_default();
         let message = one_line(text.trim_start_matches("error: "));
-        Self {
-            message,
-            kind: "usage",
-            exit_code: 2,
-        }
+        Self { message, kind: "usage", exit_code: 2 }
     }
 
     /// A run that a signal ended.
@@ -100,9 +89,7 @@ pub fn guard(run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     }
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let place = PLACE.lock().map(|text| text.clone()).unwrap_or_default();
-        Err(anyhow::anyhow!(
-            "this is a fault of the program, please report it: {place}"
-        ))
+        Err(anyhow::anyhow!("this is a fault of the program, please report it: {place}"))
     })
 }
 
@@ -121,11 +108,7 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
         });
     }
     if let Some(error) = cause.downcast_ref::<obcut_data::Error>() {
-        return Some(if error.is_usage() {
-            ("usage", 2)
-        } else {
-            ("data", 3)
-        });
+        return Some(if error.is_usage() { ("usage", 2) } else { ("data", 3) });
     }
     Some(match cause.downcast_ref::<obcut::Error>()? {
         obcut::Error::Params(_) => ("usage", 2),
@@ -141,11 +124,7 @@ pub fn about(source: &Source, error: impl Into<obcut::Error>) -> anyhow::Error {
     let error = error.into();
     let is_about_file = matches!(error, obcut::Error::Data(_) | obcut::Error::Model(_));
     let error = anyhow::Error::from(error);
-    if is_about_file {
-        error.context(source.display())
-    } else {
-        error
-    }
+    if is_about_file { error.context(source.display()) } else { error }
 }
 
 /// A text without line breaks and without runs of blanks.
@@ -162,10 +141,7 @@ mod tests {
     #[test]
     fn every_kind_has_its_exit_code() {
         let code = |error: anyhow::Error| Failure::of(&error).exit_code;
-        assert_eq!(
-            code(obcut::Error::from(obcut::ParamError::NoClusters).into()),
-            2
-        );
+        assert_eq!(code(obcut::Error::from(obcut::ParamError::NoClusters).into()), 2);
         assert_eq!(code(obcut::Error::from(DataError::NoWeight).into()), 3);
         assert_eq!(code(about(&Source::Stdin, DataError::NoEdges)), 3);
         assert_eq!(code(obcut::Error::Cancelled.into()), 130);
@@ -186,9 +162,6 @@ mod tests {
     #[test]
     fn messages_are_one_line_and_name_the_file() {
         let error = about(&Source::parse("x.csv"), DataError::Csr("a\n b".into()));
-        assert_eq!(
-            Failure::of(&error).message,
-            "x.csv: the sparse matrix is broken: a b"
-        );
+        assert_eq!(Failure::of(&error).message, "x.csv: the sparse matrix is broken: a b");
     }
 }

@@ -58,11 +58,7 @@ pub fn watched<T>(work: impl FnOnce() -> T) -> T {
 /// When a signal came before.
 pub fn writing<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     WRITING.store(true, SeqCst);
-    let result = if requested() {
-        Err(obcut::Error::Cancelled.into())
-    } else {
-        work()
-    };
+    let result = if requested() { Err(obcut::Error::Cancelled.into()) } else { work() };
     WRITING.store(false, SeqCst);
     result
 }

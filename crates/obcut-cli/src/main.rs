@@ -53,10 +53,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
 /// arguments hold `--json`, readable or not.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_json = |argument: &OsString| argument == "--json";
-    let json = std::env::args_os()
-        .skip(1)
-        .take_while(|a| a != "--")
-        .any(|a| is_json(&a));
+    let json = std::env::args_os().skip(1).take_while(|a| a != "--").any(|a| is_json(&a));
     if error.use_stderr() && json {
         let failure = Failure::of_arguments(error);
         failure.print(true);

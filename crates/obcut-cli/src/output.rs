@@ -63,10 +63,7 @@ pub struct Card {
 impl Card {
     /// Starts a card.
     pub fn new(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            ..Self::default()
-        }
+        Self { title: title.into(), ..Self::default() }
     }
 
     /// Adds a line; an empty name continues the one before.
@@ -134,16 +131,8 @@ fn wrap(text: &str, width: usize, indent: usize) -> String {
 /// Columns there are: those of the terminal, else of the variable COLUMNS, else 80.
 fn width(stream: &impl IsTerminal) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let variable = || {
-        std::env::var("COLUMNS")
-            .ok()
-            .and_then(|text| text.parse().ok())
-    };
-    let found = if stream.is_terminal() {
-        terminal()
-    } else {
-        variable()
-    };
+    let variable = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let found = if stream.is_terminal() { terminal() } else { variable() };
     found.unwrap_or(PLAIN_WIDTH).clamp(MIN_WIDTH, MAX_WIDTH)
 }
 
@@ -153,11 +142,7 @@ pub fn number(value: f64) -> String {
     if size != 0.0 && !(1e-4..1e7).contains(&size) {
         return format!("{value:.4e}");
     }
-    let whole_digits = if size < 1.0 {
-        1
-    } else {
-        size.log10() as usize + 1
-    };
+    let whole_digits = if size < 1.0 { 1 } else { size.log10() as usize + 1 };
     let text = format!("{value:.*}", 6usize.saturating_sub(whole_digits));
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
@@ -180,35 +165,24 @@ pub fn count(value: usize) -> String {
 
 /// `1 row`, `2 rows`.
 pub fn plural(value: usize, word: &str) -> String {
-    format!(
-        "{} {word}{}",
-        count(value),
-        if value == 1 { "" } else { "s" }
-    )
+    format!("{} {word}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
 /// Rows per pair of cluster and class: a line per cluster, a column per class.
 pub fn contingency(counts: &[Vec<u64>], clusters: &[String], classes: &[String]) -> String {
     let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     let header = std::iter::once("cluster".to_string()).chain(classes.iter().cloned());
     table.set_header(header);
     for (name, row) in clusters.iter().zip(counts) {
-        let cells = row
-            .iter()
-            .map(|&n| if n == 0 { ".".into() } else { n.to_string() });
+        let cells = row.iter().map(|&n| if n == 0 { ".".into() } else { n.to_string() });
         table.add_row(std::iter::once(name.clone()).chain(cells));
     }
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
         column.set_padding((1, 0));
     }
-    table
-        .lines()
-        .map(|line| line.trim_end().to_string() + "\n")
-        .collect()
+    table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
 }
 
 #[cfg(test)]
@@ -236,19 +210,10 @@ mod tests {
     #[test]
     fn a_card_keeps_within_the_width() {
         let mut card = Card::new("a title that is longer than forty columns by a few words");
-        card.line(
-            "sizes",
-            (100..130)
-                .map(|n| n.to_string())
-                .collect::<Vec<_>>()
-                .join(" "),
-        );
+        card.line("sizes", (100..130).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
         card.warnings(&["something that takes more than one line to say at this width".into()]);
         let text = anstream::adapter::strip_str(&card.render(40)).to_string();
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 40),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.lines().count() > 6, "{text}");
     }
 }

@@ -38,12 +38,7 @@ impl Watch {
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });
-        Self {
-            bar,
-            verbose: talk.verbose,
-            start: Instant::now(),
-            shown: Mutex::new(None),
-        }
+        Self { bar, verbose: talk.verbose, start: Instant::now(), shown: Mutex::new(None) }
     }
 
     /// Tells what is done outside of a fit.
@@ -86,10 +81,7 @@ impl Observer for Watch {
         }
         let text = describe(progress);
         let place = Some((progress.stage, progress.restart.0));
-        let mut shown = self
-            .shown
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner());
+        let mut shown = self.shown.lock().unwrap_or_else(|poison| poison.into_inner());
         let is_new = *shown != place;
         *shown = place;
         if let Some(bar) = &self.bar {
@@ -113,13 +105,7 @@ impl Observer for Watch {
 
 /// One line of a fit's progress.
 fn describe(progress: &Progress) -> String {
-    let Progress {
-        stage,
-        iteration,
-        max_iterations,
-        objective,
-        restart,
-    } = progress;
+    let Progress { stage, iteration, max_iterations, objective, restart } = progress;
     let mut text = stage.name().to_string();
     if *max_iterations > 0 {
         text += &format!(", iteration {iteration} of {max_iterations}");

@@ -47,22 +47,12 @@ impl ClusterFacts {
 
     /// With the sums of the sample weights.
     pub fn weighted(self, weights: Vec<f64>) -> Self {
-        Self {
-            weights: Some(weights),
-            ..self
-        }
+        Self { weights: Some(weights), ..self }
     }
 
     /// Two lines of a card: the range, and all sizes when they are few.
     pub fn tell(&self, name: &'static str, card: &mut Card) {
-        let Self {
-            count: k,
-            smallest,
-            median,
-            largest,
-            sizes,
-            ..
-        } = self;
+        let Self { count: k, smallest, median, largest, sizes, .. } = self;
         let text = format!(
             "{}: smallest {}, median {}, largest {}",
             count(*k),
@@ -72,14 +62,7 @@ impl ClusterFacts {
         );
         card.line(name, text);
         if (2..=TABLE_LIMIT).contains(k) {
-            card.line(
-                "",
-                sizes
-                    .iter()
-                    .map(usize::to_string)
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            );
+            card.line("", sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
         }
     }
 }
@@ -87,11 +70,7 @@ impl ClusterFacts {
 /// A whole number or one with a half, with commas.
 fn half(value: f64) -> String {
     let whole = count(value as usize);
-    if value.fract() == 0.0 {
-        whole
-    } else {
-        whole + ".5"
-    }
+    if value.fract() == 0.0 { whole } else { whole + ".5" }
 }
 
 /// Agreement with the truth, as fractions.
@@ -106,28 +85,13 @@ pub struct ScoreFacts {
 impl ScoreFacts {
     /// Scores labels against classes of the same rows.
     pub fn new(labels: &[u32], truth: &Truth) -> anyhow::Result<Self> {
-        let metrics::Scores {
-            nmi,
-            acc,
-            purity,
-            ari,
-        } = metrics::scores(labels, &truth.codes)?;
-        Ok(Self {
-            nmi,
-            acc,
-            purity,
-            ari,
-        })
+        let metrics::Scores { nmi, acc, purity, ari } = metrics::scores(labels, &truth.codes)?;
+        Ok(Self { nmi, acc, purity, ari })
     }
 
     /// One line of a card, in per cent.
     pub fn tell(&self, card: &mut Card) {
-        let Self {
-            nmi,
-            acc,
-            purity,
-            ari,
-        } = self;
+        let Self { nmi, acc, purity, ari } = self;
         let percent = |x: f64| format!("{:.2}", 100.0 * x);
         let text = format!(
             "NMI {}, ACC {}, purity {}, ARI {} (per cent)",
@@ -142,10 +106,7 @@ impl ScoreFacts {
 
 /// Scores when the table has a truth column.
 pub fn scores_of(labels: &[u32], data: &Dataset) -> anyhow::Result<Option<ScoreFacts>> {
-    data.truth
-        .as_ref()
-        .map(|truth| ScoreFacts::new(labels, truth))
-        .transpose()
+    data.truth.as_ref().map(|truth| ScoreFacts::new(labels, truth)).transpose()
 }
 
 /// Labels of rows with what is known beside them.
@@ -250,11 +211,8 @@ impl TimeFacts {
             .filter(|(_, seconds)| *seconds >= 0.005)
             .map(|(name, seconds)| format!("{name} {seconds:.2}"))
             .collect();
-        let steps = if steps.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", steps.join(", "))
-        };
+        let steps =
+            if steps.is_empty() { String::new() } else { format!(": {}", steps.join(", ")) };
         card.line("seconds", format!("{:.2}{steps}", self.total));
     }
 }
@@ -264,9 +222,7 @@ pub fn threads(setting: usize) -> usize {
     match setting {
         0 => {
             let variable = std::env::var("RAYON_NUM_THREADS").ok();
-            let wanted = variable
-                .and_then(|text| text.parse().ok())
-                .filter(|&n| n > 0);
+            let wanted = variable.and_then(|text| text.parse().ok()).filter(|&n| n > 0);
             let there = || std::thread::available_parallelism().map_or(1, usize::from);
             wanted.unwrap_or_else(there)
         }

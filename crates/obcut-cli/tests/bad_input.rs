@@ -12,11 +12,7 @@ fn refused(folder: &Folder, args: &str, code: i32) -> String {
     let run = folder.run(args);
     check(&run, code);
     assert_eq!(run.stdout, "", "{args}");
-    let line = run
-        .stderr
-        .strip_prefix("error: ")
-        .expect("an error line")
-        .trim_end();
+    let line = run.stderr.strip_prefix("error: ").expect("an error line").trim_end();
     assert_eq!(line.lines().count(), 1, "{run:?}");
 
     let run = folder.run(&format!("{args} --json"));
@@ -32,10 +28,7 @@ fn refused(folder: &Folder, args: &str, code: i32) -> String {
 fn check(run: &Run, code: i32) {
     assert_eq!(run.code, code, "{run:?}");
     for text in ["panicked", "RUST_BACKTRACE"] {
-        assert!(
-            !run.stdout.contains(text) && !run.stderr.contains(text),
-            "{run:?}"
-        );
+        assert!(!run.stdout.contains(text) && !run.stderr.contains(text), "{run:?}");
     }
 }
 
@@ -43,22 +36,14 @@ fn check(run: &Run, code: i32) {
 fn bad_table(name: &str, content: impl AsRef<[u8]>) -> String {
     let folder = Folder::new();
     folder.write(name, content);
-    refused(
-        &folder,
-        &format!("cluster {name} -k 2 -o out.npy --model m.safetensors"),
-        3,
-    )
+    refused(&folder, &format!("cluster {name} -k 2 -o out.npy --model m.safetensors"), 3)
 }
 
 /// Snapshot of the message of wrong options for a good table.
 fn bad_options(options: &str) -> String {
     let folder = Folder::new();
     folder.write("x.csv", blobs(30));
-    refused(
-        &folder,
-        &format!("cluster x.csv --drop class {options} -o out.npy"),
-        2,
-    )
+    refused(&folder, &format!("cluster x.csv --drop class {options} -o out.npy"), 2)
 }
 
 #[test]
@@ -98,10 +83,7 @@ fn an_empty_file() {
 
 #[test]
 fn a_binary_file_named_csv() {
-    insta::assert_snapshot!(bad_table(
-        "x.csv",
-        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe"
-    ));
+    insta::assert_snapshot!(bad_table("x.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe"));
     insta::assert_snapshot!(bad_table("x.csv", npy(2, 2, |i| i as f64)));
 }
 
@@ -147,9 +129,7 @@ fn an_unknown_start() {
 #[test]
 fn a_start_of_another_length() {
     let folder = Folder::new();
-    folder
-        .write("x.csv", blobs(30))
-        .write("start.csv", "0\n1\n2\n");
+    folder.write("x.csv", blobs(30)).write("start.csv", "0\n1\n2\n");
     let args = "cluster x.csv --drop class -k 3 --init start.csv";
     insta::assert_snapshot!(refused(&folder, args, 2));
 }
@@ -157,9 +137,7 @@ fn a_start_of_another_length() {
 #[test]
 fn given_anchors_of_another_width() {
     let folder = Folder::new();
-    folder
-        .write("x.csv", blobs(30))
-        .write("anchors.csv", "1,2\n3,4\n5,6\n7,8\n");
+    folder.write("x.csv", blobs(30)).write("anchors.csv", "1,2\n3,4\n5,6\n7,8\n");
     let args = "cluster x.csv --drop class -k 3 --given-anchors anchors.csv";
     insta::assert_snapshot!(refused(&folder, args, 2));
 }
@@ -181,11 +159,7 @@ fn an_unknown_column() {
 fn a_graph_with_negative_entries() {
     let folder = Folder::new();
     folder.write("g.csv", "1,0,2\n0,-3,1\n1,1,1\n");
-    insta::assert_snapshot!(refused(
-        &folder,
-        "cut g.csv -k 2 -o rows.csv --columns-out c.csv",
-        3
-    ));
+    insta::assert_snapshot!(refused(&folder, "cut g.csv -k 2 -o rows.csv --columns-out c.csv", 3));
 }
 
 #[test]
@@ -198,17 +172,9 @@ fn a_graph_of_fewer_columns_than_clusters() {
 #[test]
 fn wrong_feature_count_at_predict() {
     let folder = Folder::new();
-    folder
-        .write("x.csv", blobs(30))
-        .write("new.csv", "1,2\n3,4\n");
-    folder
-        .run("cluster x.csv --drop class -k 3 -q --model m.safetensors")
-        .ok();
-    insta::assert_snapshot!(refused(
-        &folder,
-        "predict m.safetensors new.csv -o out.npy",
-        3
-    ));
+    folder.write("x.csv", blobs(30)).write("new.csv", "1,2\n3,4\n");
+    folder.run("cluster x.csv --drop class -k 3 -q --model m.safetensors").ok();
+    insta::assert_snapshot!(refused(&folder, "predict m.safetensors new.csv -o out.npy", 3));
 }
 
 #[test]
@@ -236,17 +202,9 @@ fn an_output_that_cannot_be_written() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(30));
     insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o no/such/out.npy", 2));
-    insta::assert_snapshot!(refused(
-        &folder,
-        "cluster x.csv -k 2 --model no/m.safetensors",
-        2
-    ));
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 --model no/m.safetensors", 2));
     insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o out.xlsx", 2));
-    insta::assert_snapshot!(refused(
-        &folder,
-        "cluster x.csv -k 2 --margins -o out.npy",
-        2
-    ));
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 --margins -o out.npy", 2));
 }
 
 /// Not even root can make files there.
@@ -259,37 +217,18 @@ fn a_folder_that_takes_no_files() {
         let run = folder.run(&format!("cluster x.csv --drop class -k 2 {option}"));
         check(&run, 2);
         assert_eq!((run.stdout.as_str(), run.stderr.lines().count()), ("", 1));
-        assert!(
-            run.stderr.starts_with("error: cannot write /proc/"),
-            "{run:?}"
-        );
+        assert!(run.stderr.starts_with("error: cannot write /proc/"), "{run:?}");
     }
 }
 
 #[test]
 fn an_output_that_exists() {
     let folder = Folder::new();
-    folder
-        .write("x.csv", blobs(30))
-        .write("out.npy", "mine")
-        .write("m", "mine too");
-    insta::assert_snapshot!(refused(
-        &folder,
-        "cluster x.csv --drop class -k 2 -o out.npy",
-        2
-    ));
-    insta::assert_snapshot!(refused(
-        &folder,
-        "cluster x.csv --drop class -k 2 --model m",
-        2
-    ));
-    assert_eq!(
-        (folder.text("out.npy"), folder.text("m")),
-        ("mine".into(), "mine too".into())
-    );
-    folder
-        .run("cluster x.csv --drop class -k 2 -o out.npy --model m --force")
-        .ok();
+    folder.write("x.csv", blobs(30)).write("out.npy", "mine").write("m", "mine too");
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv --drop class -k 2 -o out.npy", 2));
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv --drop class -k 2 --model m", 2));
+    assert_eq!((folder.text("out.npy"), folder.text("m")), ("mine".into(), "mine too".into()));
+    folder.run("cluster x.csv --drop class -k 2 -o out.npy --model m --force").ok();
     assert!(folder.read("out.npy").starts_with(b"\x93NUMPY"));
     folder.run("info m").ok();
 }
@@ -307,19 +246,14 @@ fn an_output_that_is_the_input_or_another_output() {
 fn a_damaged_model() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(30));
-    folder
-        .run("cluster x.csv --drop class -k 3 -q --model m.safetensors")
-        .ok();
+    folder.run("cluster x.csv --drop class -k 3 -q --model m.safetensors").ok();
     let bytes = folder.read("m.safetensors");
     folder.write("cut.safetensors", &bytes[..bytes.len() / 2]);
     folder.write("text.safetensors", "not a model at all");
     folder.write("empty.safetensors", "");
     for name in ["cut", "text", "empty"] {
         let message = refused(&folder, &format!("predict {name}.safetensors x.csv"), 3);
-        assert!(
-            message.starts_with(&format!("{name}.safetensors: ")),
-            "{message}"
-        );
+        assert!(message.starts_with(&format!("{name}.safetensors: ")), "{message}");
         insta::assert_snapshot!(format!("damaged_model_{name}"), message);
         refused(&folder, &format!("info {name}.safetensors"), 3);
     }
@@ -330,9 +264,7 @@ fn a_foreign_model() {
     let folder = Folder::new();
     let header = br#"{"__metadata__":{"made":"elsewhere"}}"#;
     let bytes = [&(header.len() as u64).to_le_bytes()[..], header].concat();
-    folder
-        .write("m.safetensors", bytes)
-        .write("x.csv", blobs(30));
+    folder.write("m.safetensors", bytes).write("x.csv", blobs(30));
     insta::assert_snapshot!(refused(&folder, "predict m.safetensors x.csv", 3));
 }
 
@@ -340,16 +272,11 @@ fn a_foreign_model() {
 fn a_newer_model() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(30));
-    folder
-        .run("cluster x.csv --drop class -k 3 -q --model m.safetensors")
-        .ok();
+    folder.run("cluster x.csv --drop class -k 3 -q --model m.safetensors").ok();
     // Same length, so that the rest of the file stays in place.
     let bytes = folder.read("m.safetensors");
     let old = br#"\"format\":1,"#;
-    let at = bytes
-        .windows(old.len())
-        .position(|w| w == old)
-        .expect("the header has a format");
+    let at = bytes.windows(old.len()).position(|w| w == old).expect("the header has a format");
     let mut newer = bytes.clone();
     newer[at + old.len() - 2] = b'9';
     folder.write("m.safetensors", newer);

@@ -21,9 +21,7 @@ fn groups(n: usize) -> Vec<u32> {
 fn labels_go_to_standard_output_and_the_summary_to_standard_error() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(90));
-    let run = folder
-        .run("cluster x.csv -k 3 --drop class --threads 2")
-        .ok();
+    let run = folder.run("cluster x.csv -k 3 --drop class --threads 2").ok();
     assert!(same_partition(&run.labels(), &groups(90)), "{run:?}");
     insta::assert_snapshot!(without_times(&run.stderr));
 }
@@ -44,29 +42,17 @@ fn with_an_output_file_standard_output_stays_empty() {
 fn the_summary_fits_narrow_terminals() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(90));
-    let args = [
-        "cluster", "x.csv", "-k", "3", "--truth", "class", "-o", "l.csv",
-    ];
-    let output = folder
-        .command()
-        .env("COLUMNS", "50")
-        .args(args)
-        .output()
-        .unwrap();
+    let args = ["cluster", "x.csv", "-k", "3", "--truth", "class", "-o", "l.csv"];
+    let output = folder.command().env("COLUMNS", "50").args(args).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 50),
-        "{text}"
-    );
+    assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
 }
 
 #[test]
 fn json_is_one_document_with_all_facts() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(90));
-    let run = folder
-        .run("cluster x.csv -k 3 --truth class --json --seed 5")
-        .ok();
+    let run = folder.run("cluster x.csv -k 3 --truth class --json --seed 5").ok();
     assert_eq!(run.stderr, "");
     let json = run.json();
     assert_eq!(json["command"], "cluster");
@@ -84,10 +70,7 @@ fn json_is_one_document_with_all_facts() {
     let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
     insta::assert_snapshot!(format!("{keys:?}"));
 
-    let json = folder
-        .run("cluster x.csv -k 3 --truth class --json -o l.npy")
-        .ok()
-        .json();
+    let json = folder.run("cluster x.csv -k 3 --truth class --json -o l.npy").ok().json();
     assert_eq!(json["output"]["labels"], "l.npy");
     assert!(json.get("labels").is_none());
 }
@@ -109,10 +92,7 @@ fn quiet_says_nothing_and_verbose_says_more() {
 fn the_labels_are_the_same_for_any_number_of_threads() {
     let folder = Folder::new();
     let mut noise = Noise::new(3);
-    folder.write(
-        "x.npy",
-        npy(3000, 6, |i| noise.next() + (i / 6 % 7) as f64 * 0.3),
-    );
+    folder.write("x.npy", npy(3000, 6, |i| noise.next() + (i / 6 % 7) as f64 * 0.3));
     let run = |threads: usize| {
         let args = format!(
             "cluster x.npy -k 7 -q --seed 1 --threads {threads} --margins --model m{threads}.safetensors"
@@ -144,10 +124,7 @@ fn predict_repeats_the_labels_of_the_fit() {
 fn predict_finds_the_columns_by_name() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(60));
-    let fitted = folder
-        .run("cluster x.csv -k 3 --drop class -q --model m")
-        .ok()
-        .labels();
+    let fitted = folder.run("cluster x.csv -k 3 --drop class -q --model m").ok().labels();
     let shuffled: String = blobs(60)
         .lines()
         .map(|line| {
@@ -157,10 +134,7 @@ fn predict_finds_the_columns_by_name() {
         .collect();
     folder.write("new.csv", shuffled);
     assert_eq!(folder.run("predict m new.csv -q").ok().labels(), fitted);
-    let json = folder
-        .run("predict m new.csv --truth class --json")
-        .ok()
-        .json();
+    let json = folder.run("predict m new.csv --truth class --json").ok().json();
     assert_eq!(json["scores"]["acc"], 1.0);
     assert_eq!(json["labels"].as_array().unwrap().len(), 60);
 }
@@ -171,28 +145,17 @@ fn margins_stand_beside_the_labels() {
     folder.write("x.csv", blobs(60));
     let args = "cluster x.csv -k 3 --drop class --margins -o l.csv --model m";
     folder.run(args).ok();
-    assert!(
-        folder
-            .text("l.csv")
-            .starts_with("row,label,second,margin\n")
-    );
+    assert!(folder.text("l.csv").starts_with("row,label,second,margin\n"));
     let run = folder.run("predict m x.csv --margins -q").ok();
     let first: Vec<&str> = run.stdout.lines().next().unwrap().split(',').collect();
     assert_eq!(first.len(), 3);
-    assert!(
-        first[0] != first[1] && first[2].parse::<f64>().unwrap() > 0.0,
-        "{first:?}"
-    );
+    assert!(first[0] != first[1] && first[2].parse::<f64>().unwrap() > 0.0, "{first:?}");
 }
 
 #[test]
 fn tables_come_from_standard_input_too() {
     let folder = Folder::new();
-    let table: String = blobs(30)
-        .lines()
-        .skip(1)
-        .map(|line| line.to_string() + "\n")
-        .collect();
+    let table: String = blobs(30).lines().skip(1).map(|line| line.to_string() + "\n").collect();
     let run = folder.run_with("cluster - -k 3 --drop 3 -o -", &table).ok();
     assert!(same_partition(&run.labels(), &groups(30)), "{run:?}");
 }
@@ -214,18 +177,10 @@ fn columns_delimiter_and_header_are_chosen() {
 fn a_start_can_be_given_as_a_file() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(60));
-    folder
-        .run("cluster x.csv -k 3 --drop class -o first.npy -q")
-        .ok();
+    folder.run("cluster x.csv -k 3 --drop class -o first.npy -q").ok();
     let args = "cluster x.csv -k 3 --drop class --init first.npy --json";
     let json = folder.run(args).ok().json();
-    assert_eq!(
-        json["settings"]["init"]
-            .as_object()
-            .map(|o| o.len())
-            .unwrap_or(1),
-        1
-    );
+    assert_eq!(json["settings"]["init"].as_object().map(|o| o.len()).unwrap_or(1), 1);
     assert_eq!(json["clusters"]["sizes"], serde_json::json!([20, 20, 20]));
 }
 
@@ -244,10 +199,7 @@ fn anchors_can_be_given_as_a_file() {
 fn a_weight_of_two_is_the_row_twice() {
     let folder = Folder::new();
     folder.write("x.csv", "x,y,w\n0,0,2\n0,1,1\n9,9,1\n9,8,0\n");
-    let json = folder
-        .run("cluster x.csv -k 2 --weights w --json")
-        .ok()
-        .json();
+    let json = folder.run("cluster x.csv -k 2 --weights w --json").ok().json();
     let mut weights: Vec<f64> =
         serde_json::from_value(json["clusters"]["weights"].clone()).unwrap();
     weights.sort_by(f64::total_cmp);
@@ -297,8 +249,5 @@ fn a_reader_that_goes_away_is_no_error() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    assert!(
-        String::from_utf8_lossy(&output.stdout).ends_with("\n0\n"),
-        "{output:?}"
-    );
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("\n0\n"), "{output:?}");
 }

@@ -54,20 +54,14 @@ fn a_typo_is_met_with_a_suggestion() {
         assert_eq!(error["kind"], "usage");
         assert_eq!(error["exit_code"], 2);
         let message = error["message"].as_str().unwrap();
-        assert!(
-            message.contains(tip) && !message.contains('\n'),
-            "{message}"
-        );
+        assert!(message.contains(tip) && !message.contains('\n'), "{message}");
     }
 }
 
 #[test]
 fn the_version_is_one_line() {
     let run = Folder::new().run("--version").ok();
-    assert_eq!(
-        run.stdout,
-        concat!("obcut ", env!("CARGO_PKG_VERSION"), "\n")
-    );
+    assert_eq!(run.stdout, concat!("obcut ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[test]
@@ -85,13 +79,7 @@ fn there_is_a_manual_page_for_every_command() {
     assert!(folder.run("man").ok().stdout.contains(".TH obcut 1"));
     folder.run("man .").ok();
     let files = folder.files();
-    for page in [
-        "obcut.1",
-        "obcut-cluster.1",
-        "obcut-predict.1",
-        "obcut-cut.1",
-        "obcut-score.1",
-    ] {
+    for page in ["obcut.1", "obcut-cluster.1", "obcut-predict.1", "obcut-cut.1", "obcut-score.1"] {
         assert!(files.contains(&page.to_string()), "{files:?}");
     }
     assert!(folder.text("obcut-cluster.1").contains("anchor\\-sets"));

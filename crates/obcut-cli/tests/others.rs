@@ -28,9 +28,7 @@ fn cut_labels_rows_and_columns() {
 #[test]
 fn score_prints_a_table() {
     let folder = Folder::new();
-    folder
-        .write("l.csv", "0\n0\n0\n1\n1\n1\n")
-        .write("t.csv", "class\na\na\nb\nb\nb\nb\n");
+    folder.write("l.csv", "0\n0\n0\n1\n1\n1\n").write("t.csv", "class\na\na\nb\nb\nb\nb\n");
     let run = folder.run("score l.csv t.csv").ok();
     assert_eq!(run.stderr, "");
     insta::assert_snapshot!(run.stdout);
@@ -38,27 +36,16 @@ fn score_prints_a_table() {
     assert_eq!(json["rows"], 6);
     assert!((json["acc"].as_f64().unwrap() - 5.0 / 6.0).abs() < 1e-12);
     assert!((json["purity"].as_f64().unwrap() - 5.0 / 6.0).abs() < 1e-12);
-    assert_eq!(
-        json["contingency"]["counts"],
-        serde_json::json!([[2, 1], [0, 3]])
-    );
-    assert_eq!(
-        json["contingency"]["classes"],
-        serde_json::json!(["a", "b"])
-    );
+    assert_eq!(json["contingency"]["counts"], serde_json::json!([[2, 1], [0, 3]]));
+    assert_eq!(json["contingency"]["classes"], serde_json::json!(["a", "b"]));
 }
 
 #[test]
 fn score_takes_the_truth_from_a_column() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(60));
-    folder
-        .run("cluster x.csv -k 3 --drop class -o l.npy -q")
-        .ok();
-    let json = folder
-        .run("score l.npy x.csv --truth class --json")
-        .ok()
-        .json();
+    folder.run("cluster x.csv -k 3 --drop class -o l.npy -q").ok();
+    let json = folder.run("score l.npy x.csv --truth class --json").ok().json();
     assert_eq!((&json["nmi"], &json["ari"]), (&1.0.into(), &1.0.into()));
 }
 
@@ -68,19 +55,11 @@ fn info_tells_tables_from_models() {
     folder.write("x.csv", blobs(60));
     insta::assert_snapshot!(folder.run("info x.csv").ok().stdout);
     let json = folder.run("info x.csv --json").ok().json();
-    assert_eq!(
-        (&json["kind"], &json["rows"]),
-        (&"table".into(), &60.into())
-    );
-    folder
-        .run("cluster x.csv -k 3 --drop class -q --model m --seed 2")
-        .ok();
+    assert_eq!((&json["kind"], &json["rows"]), (&"table".into(), &60.into()));
+    folder.run("cluster x.csv -k 3 --drop class -q --model m --seed 2").ok();
     insta::assert_snapshot!(folder.run("info m").ok().stdout);
     let json = folder.run("info m --json").ok().json();
-    assert_eq!(
-        (&json["kind"], &json["clusters"]),
-        (&"model".into(), &3.into())
-    );
+    assert_eq!((&json["kind"], &json["clusters"]), (&"model".into(), &3.into()));
     assert_eq!(json["feature_names"], serde_json::json!(["x", "y", "z"]));
     assert_eq!(json["settings"]["seed"], 2);
 }
@@ -90,24 +69,15 @@ fn demo_clusters_the_digits() {
     let folder = Folder::new();
     let run = folder.run("demo --keep digits.csv").ok();
     assert!(run.stdout.contains("1,797 rows x 64 features"), "{run:?}");
-    assert!(
-        run.stdout
-            .contains("obcut cluster digits.csv -k 10 --truth digit"),
-        "{run:?}"
-    );
+    assert!(run.stdout.contains("obcut cluster digits.csv -k 10 --truth digit"), "{run:?}");
     let json = folder.run("demo --json").ok().json();
     assert!(json["scores"]["nmi"].as_f64().unwrap() > 0.7, "{json}");
     // The lines that it prints do work, and give the same.
     let args = "cluster digits.csv -k 10 --truth digit -o labels.csv --model digits.safetensors";
     folder.run(args).ok();
-    let score = folder
-        .run("score labels.csv digits.csv --truth digit --json")
-        .ok()
-        .json();
+    let score = folder.run("score labels.csv digits.csv --truth digit --json").ok().json();
     assert_eq!(score["nmi"], json["scores"]["nmi"]);
-    folder
-        .run("predict digits.safetensors digits.csv --margins")
-        .ok();
+    folder.run("predict digits.safetensors digits.csv --margins").ok();
     let again = folder.run("demo --keep digits.csv");
     assert_eq!(again.code, 2);
 }

@@ -26,20 +26,14 @@ fn start(folder: &Folder, more: &[&str]) -> Child {
 }
 
 fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status()
-        .unwrap();
+    let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 /// Lets the fit run for a while, signals, and returns what it said and how long it took to end.
 fn interrupt(mut child: Child, name: &str) -> (Output, Duration) {
     std::thread::sleep(Duration::from_millis(1500));
-    assert!(
-        child.try_wait().unwrap().is_none(),
-        "the fit is still running"
-    );
+    assert!(child.try_wait().unwrap().is_none(), "the fit is still running");
     signal(&child, name);
     let start = Instant::now();
     let output = child.wait_with_output().unwrap();
@@ -54,10 +48,7 @@ fn a_signal_ends_the_fit_within_a_second_and_leaves_nothing() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{stderr}");
         assert!(elapsed < Duration::from_millis(1500), "{elapsed:?}");
-        assert!(
-            stderr.ends_with("error: interrupted; nothing was written\n"),
-            "{stderr}"
-        );
+        assert!(stderr.ends_with("error: interrupted; nothing was written\n"), "{stderr}");
         assert_eq!(stderr.matches("error:").count(), 1, "{stderr}");
         assert_eq!(folder.files(), ["x.npy"]);
     }

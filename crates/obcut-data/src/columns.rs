@@ -32,11 +32,7 @@ impl Selection {
         n_cols: usize,
         options: &LoadOptions,
     ) -> Result<Self, Error> {
-        let columns = Columns {
-            source_name,
-            names,
-            n_cols,
-        };
+        let columns = Columns { source_name, names, n_cols };
         let one = |word: &Option<String>| word.as_deref().map(|w| columns.find(w)).transpose();
         let truth = one(&options.truth)?;
         let weights = one(&options.weights)?;
@@ -55,9 +51,7 @@ impl Selection {
                 for word in words {
                     for j in columns.find_all(word)?.filter(|&j| !is_out[j]) {
                         if is_in[j] {
-                            return Err(Error::ChosenTwice {
-                                column: columns.name(j),
-                            });
+                            return Err(Error::ChosenTwice { column: columns.name(j) });
                         }
                         is_in[j] = true;
                         features.push(j);
@@ -65,24 +59,15 @@ impl Selection {
                 }
                 for (j, role) in [(truth, "the truth"), (weights, "the weights")] {
                     if let Some(j) = j.filter(|&j| is_in[j]) {
-                        return Err(Error::TwoRoles {
-                            column: columns.name(j),
-                            role,
-                        });
+                        return Err(Error::TwoRoles { column: columns.name(j), role });
                     }
                 }
             }
         }
         if features.is_empty() {
-            return Err(Error::NoFeatures {
-                source_name: source_name.to_string(),
-            });
+            return Err(Error::NoFeatures { source_name: source_name.to_string() });
         }
-        Ok(Self {
-            features,
-            truth,
-            weights,
-        })
+        Ok(Self { features, truth, weights })
     }
 }
 
@@ -93,10 +78,7 @@ impl Columns<'_> {
 
     /// One column by name, else by number.
     fn find(&self, word: &str) -> Result<usize, Error> {
-        if let Some(j) = self
-            .names
-            .and_then(|names| names.iter().position(|name| name == word))
-        {
+        if let Some(j) = self.names.and_then(|names| names.iter().position(|name| name == word)) {
             return Ok(j);
         }
         match word.parse::<usize>() {
@@ -112,10 +94,7 @@ impl Columns<'_> {
             Err(error) => error,
         };
         let ends = word.split_once('-').and_then(|(a, b)| {
-            Some((
-                a.trim().parse::<usize>().ok()?,
-                b.trim().parse::<usize>().ok()?,
-            ))
+            Some((a.trim().parse::<usize>().ok()?, b.trim().parse::<usize>().ok()?))
         });
         match ends {
             Some((first, last)) if first <= last && last < self.n_cols => Ok(first..last + 1),
@@ -126,25 +105,17 @@ impl Columns<'_> {
     fn missing(&self, word: &str) -> Error {
         let hint = match self.names {
             Some(names) => hint_for(word, names),
-            None => format!(
-                "its columns have no names, only numbers from 0 to {}",
-                self.n_cols - 1
-            ),
+            None => {
+                format!("its columns have no names, only numbers from 0 to {}", self.n_cols - 1)
+            }
         };
-        Error::NoColumn {
-            source_name: self.source_name.to_string(),
-            column: word.into(),
-            hint,
-        }
+        Error::NoColumn { source_name: self.source_name.to_string(), column: word.into(), hint }
     }
 }
 
 /// A column's name, or its number if it has none.
 pub(crate) fn column_name(names: Option<&[String]>, j: usize) -> String {
-    names
-        .and_then(|names| names.get(j))
-        .cloned()
-        .unwrap_or_else(|| j.to_string())
+    names.and_then(|names| names.get(j)).cloned().unwrap_or_else(|| j.to_string())
 }
 
 /// Takes the chosen columns out of a matrix without names; truth and weights are columns too.
@@ -155,13 +126,7 @@ pub(crate) fn dataset_by_columns(
     format: Format,
 ) -> Result<Dataset, Error> {
     check_not_empty(source_name, &matrix)?;
-    let mut data = Dataset {
-        matrix,
-        feature_names: None,
-        truth: None,
-        weights: None,
-        format,
-    };
+    let mut data = Dataset { matrix, feature_names: None, truth: None, weights: None, format };
     let wants = options.columns.is_some()
         || !options.drop.is_empty()
         || options.truth.is_some()
@@ -184,11 +149,7 @@ pub(crate) fn dataset_by_columns(
 pub(crate) fn check_not_empty(source_name: &str, matrix: &Matrix) -> Result<(), Error> {
     let (n_rows, n_cols) = (matrix.n_rows(), matrix.n_cols());
     if n_rows == 0 || n_cols == 0 {
-        return Err(Error::NoRows {
-            source_name: source_name.to_string(),
-            n_rows,
-            n_cols,
-        });
+        return Err(Error::NoRows { source_name: source_name.to_string(), n_rows, n_cols });
     }
     Ok(())
 }
@@ -206,12 +167,9 @@ fn column(matrix: &Matrix, j: usize) -> Vec<f64> {
         out
     }
     match matrix {
-        Matrix::Dense32 { values, n_cols, .. } => values
-            .iter()
-            .skip(j)
-            .step_by(*n_cols)
-            .map(|&v| f64::from(v))
-            .collect(),
+        Matrix::Dense32 { values, n_cols, .. } => {
+            values.iter().skip(j).step_by(*n_cols).map(|&v| f64::from(v)).collect()
+        }
         Matrix::Dense64 { values, n_cols, .. } => {
             values.iter().skip(j).step_by(*n_cols).copied().collect()
         }
@@ -223,23 +181,12 @@ fn column(matrix: &Matrix, j: usize) -> Vec<f64> {
 /// The matrix with only the columns named, in that order.
 fn take(matrix: Matrix, keep: &[usize]) -> Matrix {
     fn dense<T: Copy>(values: &[T], n_cols: usize, keep: &[usize]) -> Vec<T> {
-        values
-            .chunks_exact(n_cols)
-            .flat_map(|row| keep.iter().map(|&j| row[j]))
-            .collect()
+        values.chunks_exact(n_cols).flat_map(|row| keep.iter().map(|&j| row[j])).collect()
     }
     fn sparse<T: Copy>(x: &Csr<T>, keep: &[usize]) -> Csr<T> {
-        let place: HashMap<i64, i64> = keep
-            .iter()
-            .enumerate()
-            .map(|(new, &old)| (old as i64, new as i64))
-            .collect();
-        let mut out = Csr {
-            offsets: vec![0],
-            columns: vec![],
-            values: vec![],
-            n_cols: keep.len(),
-        };
+        let place: HashMap<i64, i64> =
+            keep.iter().enumerate().map(|(new, &old)| (old as i64, new as i64)).collect();
+        let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: keep.len() };
         for row in x.offsets.windows(2) {
             for p in row[0] as usize..row[1] as usize {
                 if let Some(&new) = place.get(&x.columns[p]) {
@@ -255,20 +202,12 @@ fn take(matrix: Matrix, keep: &[usize]) -> Matrix {
         return matrix;
     }
     match &matrix {
-        Matrix::Dense32 {
-            values,
-            n_rows,
-            n_cols,
-        } => Matrix::Dense32 {
+        Matrix::Dense32 { values, n_rows, n_cols } => Matrix::Dense32 {
             values: dense(values, *n_cols, keep),
             n_rows: *n_rows,
             n_cols: keep.len(),
         },
-        Matrix::Dense64 {
-            values,
-            n_rows,
-            n_cols,
-        } => Matrix::Dense64 {
+        Matrix::Dense64 { values, n_rows, n_cols } => Matrix::Dense64 {
             values: dense(values, *n_cols, keep),
             n_rows: *n_rows,
             n_cols: keep.len(),
@@ -296,20 +235,10 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name_number_and_range() {
-        let options = LoadOptions {
-            columns: Some(words(&["3", "a-b", "1-2"])),
-            ..LoadOptions::default()
-        };
-        assert!(
-            select(&options)
-                .unwrap_err()
-                .to_string()
-                .contains("no column 'a-b'")
-        );
-        let options = LoadOptions {
-            columns: Some(words(&["c", "1-2"])),
-            ..options
-        };
+        let options =
+            LoadOptions { columns: Some(words(&["3", "a-b", "1-2"])), ..LoadOptions::default() };
+        assert!(select(&options).unwrap_err().to_string().contains("no column 'a-b'"));
+        let options = LoadOptions { columns: Some(words(&["c", "1-2"])), ..options };
         assert_eq!(select(&options).unwrap().features, [3, 1, 2]);
     }
 
@@ -321,10 +250,7 @@ mod tests {
             ..LoadOptions::default()
         };
         let selection = select(&options).unwrap();
-        assert_eq!(
-            (selection.features, selection.truth),
-            (vec![1, 2, 3], Some(4))
-        );
+        assert_eq!((selection.features, selection.truth), (vec![1, 2, 3], Some(4)));
     }
 
     #[test]
@@ -335,24 +261,10 @@ mod tests {
             ..LoadOptions::default()
         };
         let error = select(&options).unwrap_err();
-        assert!(
-            error.is_usage() && error.to_string().contains("the truth"),
-            "{error}"
-        );
-        let options = LoadOptions {
-            columns: Some(words(&["a", "0-2"])),
-            ..LoadOptions::default()
-        };
-        assert!(
-            select(&options)
-                .unwrap_err()
-                .to_string()
-                .contains("chosen twice")
-        );
-        let options = LoadOptions {
-            drop: words(&["0-4"]),
-            ..LoadOptions::default()
-        };
+        assert!(error.is_usage() && error.to_string().contains("the truth"), "{error}");
+        let options = LoadOptions { columns: Some(words(&["a", "0-2"])), ..LoadOptions::default() };
+        assert!(select(&options).unwrap_err().to_string().contains("chosen twice"));
+        let options = LoadOptions { drop: words(&["0-4"]), ..LoadOptions::default() };
         assert!(matches!(select(&options), Err(Error::NoFeatures { .. })));
     }
 
@@ -366,22 +278,11 @@ mod tests {
         };
         let m = Matrix::Sparse64(x);
         assert_eq!(column(&m, 2), [2.0, 0.0]);
-        let Matrix::Sparse64(y) = take(m, &[2, 1]) else {
-            panic!()
-        };
-        assert_eq!(
-            (y.offsets, y.columns, y.n_cols),
-            (vec![0, 1, 2], vec![0, 1], 2)
-        );
-        let m = Matrix::Dense32 {
-            values: vec![1.0, 2.0, 3.0, 4.0],
-            n_rows: 2,
-            n_cols: 2,
-        };
+        let Matrix::Sparse64(y) = take(m, &[2, 1]) else { panic!() };
+        assert_eq!((y.offsets, y.columns, y.n_cols), (vec![0, 1, 2], vec![0, 1], 2));
+        let m = Matrix::Dense32 { values: vec![1.0, 2.0, 3.0, 4.0], n_rows: 2, n_cols: 2 };
         assert_eq!(column(&m, 1), [2.0, 4.0]);
-        let Matrix::Dense32 { values, .. } = take(m, &[1]) else {
-            panic!()
-        };
+        let Matrix::Dense32 { values, .. } = take(m, &[1]) else { panic!() };
         assert_eq!(values, [2.0, 4.0]);
     }
 }

@@ -28,18 +28,11 @@ struct Table {
 
 impl Table {
     fn open(input: Input, header: Option<bool>, delimiter: Option<u8>) -> Result<Self, Error> {
-        let Input {
-            name: source_name,
-            mut reader,
-            format,
-            ..
-        } = input;
+        let Input { name: source_name, mut reader, format, .. } = input;
         let delimiter = match delimiter {
             Some(delimiter) => delimiter,
             None => {
-                let head = reader
-                    .fill_buf()
-                    .map_err(|e| Error::reading(&source_name, e))?;
+                let head = reader.fill_buf().map_err(|e| Error::reading(&source_name, e))?;
                 sniff(head, format)
             }
         };
@@ -63,9 +56,7 @@ impl Table {
     fn read_header(&mut self, header: Option<bool>) -> Result<(), Error> {
         let (mut first, mut second) = (ByteRecord::new(), ByteRecord::new());
         if !self.read(&mut first)? {
-            return Err(Error::Empty {
-                source_name: self.source_name.clone(),
-            });
+            return Err(Error::Empty { source_name: self.source_name.clone() });
         }
         self.n_cols = first.len();
         let has_second = self.next(&mut second)?;
@@ -105,51 +96,35 @@ impl Table {
     }
 
     fn read(&mut self, record: &mut ByteRecord) -> Result<bool, Error> {
-        self.reader
-            .read_byte_record(record)
-            .map_err(|e| match e.into_kind() {
-                csv::ErrorKind::Io(cause) => Error::reading(&self.source_name, cause),
-                other => Error::damaged(&self.source_name, format!("{other:?}")),
-            })
+        self.reader.read_byte_record(record).map_err(|e| match e.into_kind() {
+            csv::ErrorKind::Io(cause) => Error::reading(&self.source_name, cause),
+            other => Error::damaged(&self.source_name, format!("{other:?}")),
+        })
     }
 
     /// A cell as text.
     fn text<'a>(&self, record: &ByteRecord, cell: &'a [u8]) -> Result<&'a str, Error> {
-        std::str::from_utf8(cell)
-            .map(str::trim)
-            .map_err(|_| Error::NotText {
-                source_name: self.source_name.clone(),
-                problem: format!("line {}: '{}'", line_of(record), shorten_bytes(cell)),
-                found: "save it as UTF-8".to_string(),
-            })
+        std::str::from_utf8(cell).map(str::trim).map_err(|_| Error::NotText {
+            source_name: self.source_name.clone(),
+            problem: format!("line {}: '{}'", line_of(record), shorten_bytes(cell)),
+            found: "save it as UTF-8".to_string(),
+        })
     }
 
     /// A cell as a number.
     fn number(&self, record: &ByteRecord, j: usize) -> Result<f64, Error> {
         let cell = &record[j];
         // Most cells need no trimming, and std checks UTF-8 far faster than it parses numbers.
-        if let Some(value) = std::str::from_utf8(cell)
-            .ok()
-            .and_then(|t| t.trim().parse().ok())
-        {
+        if let Some(value) = std::str::from_utf8(cell).ok().and_then(|t| t.trim().parse().ok()) {
             return Ok(value);
         }
         let source_name = self.source_name.clone();
         let column = column_name(self.names.as_deref(), j);
         let line = line_of(record);
         if cell.trim_ascii().is_empty() {
-            return Err(Error::Missing {
-                source_name,
-                place: format!("line {line}"),
-                column,
-            });
+            return Err(Error::Missing { source_name, place: format!("line {line}"), column });
         }
-        Err(Error::NotANumber {
-            source_name,
-            line,
-            column,
-            text: shorten_bytes(cell),
-        })
+        Err(Error::NotANumber { source_name, line, column, text: shorten_bytes(cell) })
     }
 }
 
@@ -163,9 +138,7 @@ fn sniff(head: &[u8], format: Format) -> u8 {
     if format == Format::Tsv {
         return b'\t';
     }
-    let line = head
-        .split(|&b| b == b'\n')
-        .find(|line| !line.trim_ascii().is_empty());
+    let line = head.split(|&b| b == b'\n').find(|line| !line.trim_ascii().is_empty());
     let has = |delimiter: &u8| line.is_some_and(|line| line.contains(delimiter));
     [b',', b';', b'\t'].into_iter().find(has).unwrap_or(b',')
 }
@@ -178,10 +151,7 @@ fn is_header(first: &ByteRecord, second: &ByteRecord) -> bool {
     let is_word = |cell: &[u8]| !cell.trim_ascii().is_empty() && !is_number(cell);
     first.iter().any(is_word)
         && (!first.iter().any(is_number)
-            || first
-                .iter()
-                .zip(second)
-                .any(|(above, below)| is_word(above) && is_number(below)))
+            || first.iter().zip(second).any(|(above, below)| is_word(above) && is_number(below)))
 }
 
 /// Reads a table; numbers come in double precision.
@@ -209,29 +179,13 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
     }
     let n_cols = selection.features.len();
     if n_rows == 0 {
-        return Err(Error::NoRows {
-            source_name: table.source_name,
-            n_rows,
-            n_cols,
-        });
+        return Err(Error::NoRows { source_name: table.source_name, n_rows, n_cols });
     }
-    let truth = selection
-        .truth
-        .map(|_| truth.finish(&table.source_name))
-        .transpose()?;
+    let truth = selection.truth.map(|_| truth.finish(&table.source_name)).transpose()?;
     Ok(Dataset {
-        matrix: Matrix::Dense64 {
-            values,
-            n_rows,
-            n_cols,
-        },
-        feature_names: names.map(|names| {
-            selection
-                .features
-                .iter()
-                .map(|&j| names[j].clone())
-                .collect()
-        }),
+        matrix: Matrix::Dense64 { values, n_rows, n_cols },
+        feature_names: names
+            .map(|names| selection.features.iter().map(|&j| names[j].clone()).collect()),
         truth,
         weights: selection.weights.map(|_| weights),
         format,
@@ -297,9 +251,7 @@ mod tests {
     }
 
     fn message(text: &str) -> String {
-        load(input(text), &LoadOptions::default())
-            .unwrap_err()
-            .to_string()
+        load(input(text), &LoadOptions::default()).unwrap_err().to_string()
     }
 
     #[test]
@@ -307,10 +259,7 @@ mod tests {
         assert_eq!(values("a,b\n1,2\n"), [1.0, 2.0]);
         assert_eq!(values("3,4\n1,2"), [3.0, 4.0, 1.0, 2.0]);
         assert_eq!(values("\u{feff}a\n1\n"), [1.0]);
-        let options = LoadOptions {
-            truth: Some("2".into()),
-            ..LoadOptions::default()
-        };
+        let options = LoadOptions { truth: Some("2".into()), ..LoadOptions::default() };
         let data = load(input("1,2,x\n3,4,y\n"), &options).unwrap();
         assert_eq!((data.matrix.n_rows(), data.feature_names), (2, None));
         let data = load(input("a,b,c\n3,4,y\n"), &options).unwrap();
@@ -319,10 +268,7 @@ mod tests {
 
     #[test]
     fn quotes_blanks_and_other_delimiters_are_read() {
-        assert_eq!(
-            values("a;b\r\n\"1\"; 2.5 \r\n\r\n-1e3;nan\r\n")[..3],
-            [1.0, 2.5, -1000.0]
-        );
+        assert_eq!(values("a;b\r\n\"1\"; 2.5 \r\n\r\n-1e3;nan\r\n")[..3], [1.0, 2.5, -1000.0]);
         assert_eq!(values("1\t2\n"), [1.0, 2.0]);
         assert_eq!(values("\"x,y\",z\n1,2\n"), [1.0, 2.0]);
     }
@@ -334,15 +280,9 @@ mod tests {
             "t.csv, line 3: 3 cells where the first line has 2; check quotes and delimiters"
         );
         let text = message("a,b\n1,2\n3,red\n");
-        assert!(
-            text.starts_with("t.csv, line 3, column 'b': 'red' is no number"),
-            "{text}"
-        );
+        assert!(text.starts_with("t.csv, line 3, column 'b': 'red' is no number"), "{text}");
         let text = message("a,b\n1,2\n,4\n");
-        assert!(
-            text.starts_with("t.csv, line 3, column 'a' has no value"),
-            "{text}"
-        );
+        assert!(text.starts_with("t.csv, line 3, column 'a' has no value"), "{text}");
         assert_eq!(
             message("a,b\n"),
             "t.csv holds 0 rows x 2 columns; at least one of each is needed"
@@ -356,23 +296,15 @@ mod tests {
         bytes.extend(b"1,2\n".repeat(40_000));
         bytes.extend(b"1,\xff\n");
         let input = Input::from_bytes("t.csv", bytes, Format::Csv).unwrap();
-        let text = load(input, &LoadOptions::default())
-            .unwrap_err()
-            .to_string();
+        let text = load(input, &LoadOptions::default()).unwrap_err().to_string();
         assert!(text.contains("line 40002"), "{text}");
     }
 
     #[test]
     fn labels_are_the_only_column_or_the_named_one() {
-        assert_eq!(
-            load_labels(input("label\n3\n1\n3\n")).unwrap().codes,
-            [1, 0, 1]
-        );
+        assert_eq!(load_labels(input("label\n3\n1\n3\n")).unwrap().codes, [1, 0, 1]);
         assert_eq!(load_labels(input("3\n1\n")).unwrap().names, ["1", "3"]);
-        assert_eq!(
-            load_labels(input("row,label\n0,b\n1,a\n")).unwrap().codes,
-            [1, 0]
-        );
+        assert_eq!(load_labels(input("row,label\n0,b\n1,a\n")).unwrap().codes, [1, 0]);
         assert!(load_labels(input("1,2\n3,4\n")).is_err());
     }
 }

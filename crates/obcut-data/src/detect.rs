@@ -59,28 +59,22 @@ impl Format {
             "tab" => Ok(Self::Tsv),
             "svm" | "svml" | "libsvm" => Ok(Self::Svmlight),
             "mtx" | "mm" => Ok(Self::MatrixMarket),
-            word => word.parse().map_err(|_| Error::UnknownSuffix {
-                source_name: path.display().to_string(),
-            }),
+            word => word
+                .parse()
+                .map_err(|_| Error::UnknownSuffix { source_name: path.display().to_string() }),
         }
     }
 
     /// Whether files of the format are text.
     pub(crate) fn is_text(self) -> bool {
-        matches!(
-            self,
-            Self::Csv | Self::Tsv | Self::Svmlight | Self::MatrixMarket
-        )
+        matches!(self, Self::Csv | Self::Tsv | Self::Svmlight | Self::MatrixMarket)
     }
 }
 
 /// The suffix in lower case, with a compression suffix taken off first.
 pub(crate) fn inner_suffix(path: &Path) -> String {
     let suffix_of = |path: &Path| {
-        path.extension()
-            .and_then(|s| s.to_str())
-            .map(str::to_ascii_lowercase)
-            .unwrap_or_default()
+        path.extension().and_then(|s| s.to_str()).map(str::to_ascii_lowercase).unwrap_or_default()
     };
     match suffix_of(path).as_str() {
         "gz" | "zst" => suffix_of(Path::new(path.file_stem().unwrap_or_default())),
@@ -108,9 +102,7 @@ impl FromStr for Format {
         [Csv, Tsv, Npy, Npz, Parquet, Mat, Svmlight, MatrixMarket]
             .into_iter()
             .find(|format| format.name() == word.to_ascii_lowercase())
-            .ok_or_else(|| Error::UnknownFormat {
-                word: word.to_string(),
-            })
+            .ok_or_else(|| Error::UnknownFormat { word: word.to_string() })
     }
 }
 
@@ -178,9 +170,7 @@ impl Magic {
 /// say that it is confused.
 pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Result<(), Error> {
     if head.is_empty() {
-        return Err(Error::Empty {
-            source_name: source_name.to_string(),
-        });
+        return Err(Error::Empty { source_name: source_name.to_string() });
     }
     let magic = Magic::of(head);
     if magic == Some(Magic::Hdf5) && format == Format::Mat {
@@ -210,10 +200,7 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
     // A prefix of a MAT header is a cut file rather than a foreign one.
     let is_cut = head.len() < 128 && (format == Format::Mat && head.starts_with(b"MATLAB 5.0"));
     if is_cut {
-        return Err(Error::damaged(
-            source_name,
-            "the file ends inside its header",
-        ));
+        return Err(Error::damaged(source_name, "the file ends inside its header"));
     }
     Err(Error::WrongFormat {
         source_name: source_name.to_string(),
@@ -229,13 +216,8 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
 /// Whether the bytes can start a MAT v4 file: type (below 5000), rows, columns, 0 or 1 for
 /// complex, length of a name. No mark tells it for sure.
 fn is_mat4(head: &[u8]) -> bool {
-    let words: Vec<u32> = head
-        .as_chunks()
-        .0
-        .iter()
-        .take(5)
-        .map(|&word| u32::from_le_bytes(word))
-        .collect();
+    let words: Vec<u32> =
+        head.as_chunks().0.iter().take(5).map(|&word| u32::from_le_bytes(word)).collect();
     matches!(words[..], [kind, _, _, 0 | 1, n_name] if kind < 5000 && (1..256).contains(&n_name))
 }
 
@@ -251,10 +233,7 @@ fn check_text(source_name: &str, head: &[u8], magic: Option<Magic>) -> Result<()
             e.valid_up_to()
         )),
     };
-    let nul = head
-        .iter()
-        .position(|&b| b == 0)
-        .map(|at| format!("NUL byte at {at}"));
+    let nul = head.iter().position(|&b| b == 0).map(|at| format!("NUL byte at {at}"));
     let Some(problem) = nul.or(problem) else {
         return Ok(());
     };
@@ -262,11 +241,7 @@ fn check_text(source_name: &str, head: &[u8], magic: Option<Magic>) -> Result<()
         Some(magic) => magic.advice(),
         None => "if it is text, save it as UTF-8; else give its --format".to_string(),
     };
-    Err(Error::NotText {
-        source_name: source_name.to_string(),
-        problem,
-        found,
-    })
+    Err(Error::NotText { source_name: source_name.to_string(), problem, found })
 }
 
 #[cfg(test)]
@@ -296,15 +271,9 @@ mod tests {
     #[test]
     fn a_parquet_file_named_csv_is_told() {
         let error = check_head("x.csv", b"PAR1\x15\x04\x00", Format::Csv).unwrap_err();
-        assert!(
-            error.to_string().contains("use --format parquet"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("use --format parquet"), "{error}");
         let error = check_head("x.npy", b"1,2,3\n", Format::Npy).unwrap_err();
-        assert!(
-            error.to_string().contains("x.npy is not a npy file"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("x.npy is not a npy file"), "{error}");
         let error = check_head("x.csv", b"caf\xe9,b\n", Format::Csv).unwrap_err();
         assert!(error.to_string().contains("save it as UTF-8"), "{error}");
         assert!(check_head("x.csv", "caf\u{e9}".as_bytes(), Format::Csv).is_ok());

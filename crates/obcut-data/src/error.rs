@@ -23,10 +23,7 @@ pub enum Error {
         source_name: String,
     },
     /// A suffix that tells no format.
-    #[error(
-        "{source_name}: the suffix tells no format; give --format, one of {}",
-        Format::NAMES
-    )]
+    #[error("{source_name}: the suffix tells no format; give --format, one of {}", Format::NAMES)]
     UnknownSuffix {
         /// The file.
         source_name: String,
@@ -324,34 +321,21 @@ impl Error {
             io::ErrorKind::UnexpectedEof => "the file ends too early".to_string(),
             _ => shorten(&cause.to_string(), 120),
         };
-        Self::Damaged {
-            source_name,
-            problem,
-        }
+        Self::Damaged { source_name, problem }
     }
 
     /// A broken rule of the format.
     pub(crate) fn damaged(source_name: &str, problem: impl Into<String>) -> Self {
-        Self::Damaged {
-            source_name: source_name.to_string(),
-            problem: problem.into(),
-        }
+        Self::Damaged { source_name: source_name.to_string(), problem: problem.into() }
     }
 
     /// Sound, but not for us.
     pub(crate) fn unsupported(source_name: &str, problem: impl Into<String>) -> Self {
-        Self::Unsupported {
-            source_name: source_name.to_string(),
-            problem: problem.into(),
-        }
+        Self::Unsupported { source_name: source_name.to_string(), problem: problem.into() }
     }
 
     /// A line that cannot be read.
     pub(crate) fn line(source_name: &str, line: u64, problem: impl Into<String>) -> Self {
-        Self::Line {
-            source_name: source_name.to_string(),
-            line,
-            problem: problem.into(),
-        }
+        Self::Line { source_name: source_name.to_string(), line, problem: problem.into() }
     }
 }

@@ -75,26 +75,17 @@ impl TruthBuilder {
                 n_cols: 1,
             });
         }
-        let missing = seen
-            .iter()
-            .find(|(text, _)| text.is_empty() || is_nan(text));
+        let missing = seen.iter().find(|(text, _)| text.is_empty() || is_nan(text));
         if let Some((text, &code)) = missing {
             let row = codes.iter().position(|&c| c == code).unwrap_or(0);
             let problem = match text.is_empty() {
                 true => "missing".to_string(),
                 false => format!("'{text}', which names no class"),
             };
-            return Err(Error::Label {
-                source_name: source_name.to_string(),
-                row,
-                problem,
-            });
+            return Err(Error::Label { source_name: source_name.to_string(), row, problem });
         }
         let (places, names) = sort_classes(&seen);
-        Ok(Truth {
-            codes: codes.iter().map(|&c| places[c as usize]).collect(),
-            names,
-        })
+        Ok(Truth { codes: codes.iter().map(|&c| places[c as usize]).collect(), names })
     }
 }
 
@@ -110,11 +101,7 @@ fn sort_classes(seen: &HashMap<String, u32>) -> (Vec<u32>, Vec<String>) {
         texts[code as usize] = text;
     }
     // Large integers are exact only as integers.
-    if let Some(keys) = texts
-        .iter()
-        .map(|t| t.parse::<i64>().ok())
-        .collect::<Option<Vec<_>>>()
-    {
+    if let Some(keys) = texts.iter().map(|t| t.parse::<i64>().ok()).collect::<Option<Vec<_>>>() {
         return places(&keys, |a, b| a.cmp(b));
     }
     let numbers = texts.iter().map(|t| t.parse::<f64>().ok().map(|v| v + 0.0));
@@ -192,14 +179,9 @@ fn from_table(input: Input) -> Result<Truth, Error> {
 
 fn from_json(mut input: Input) -> Result<Truth, Error> {
     let mut text = Vec::new();
-    input
-        .reader
-        .read_to_end(&mut text)
-        .map_err(|e| Error::reading(&input.name, e))?;
+    input.reader.read_to_end(&mut text).map_err(|e| Error::reading(&input.name, e))?;
     if text.trim_ascii().is_empty() {
-        return Err(Error::Empty {
-            source_name: input.name,
-        });
+        return Err(Error::Empty { source_name: input.name });
     }
     let json: Value = serde_json::from_slice(&text)
         .map_err(|e| Error::damaged(&input.name, format!("no readable JSON: {e}")))?;
@@ -221,15 +203,9 @@ fn from_json(mut input: Input) -> Result<Truth, Error> {
             Value::Number(number) => truth.push(&number.to_string()),
             Value::Bool(value) => truth.push(if *value { "true" } else { "false" }),
             other => {
-                let problem = format!(
-                    "'{}', neither number nor text",
-                    shorten(&other.to_string(), 40)
-                );
-                return Err(Error::Label {
-                    source_name: input.name,
-                    row,
-                    problem,
-                });
+                let problem =
+                    format!("'{}', neither number nor text", shorten(&other.to_string(), 40));
+                return Err(Error::Label { source_name: input.name, row, problem });
             }
         }
     }
@@ -250,10 +226,7 @@ mod tests {
     fn numbers_are_sorted_as_numbers_and_words_as_words() {
         assert_eq!(
             of(&["10", "9", "10"]),
-            Truth {
-                codes: vec![1, 0, 1],
-                names: vec!["9".into(), "10".into()]
-            }
+            Truth { codes: vec![1, 0, 1], names: vec!["9".into(), "10".into()] }
         );
         assert_eq!(of(&["2.0", "1", "2"]).codes, [1, 0, 1]);
         assert_eq!(of(&["b", "10", "a"]).codes, [2, 0, 1]);
@@ -269,10 +242,7 @@ mod tests {
         let mut truth = TruthBuilder::default();
         ["a", "b", " "].iter().for_each(|t| truth.push(t));
         let text = truth.finish("t.csv").unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "t.csv: the label of row 2 is missing (rows count from 0)"
-        );
+        assert_eq!(text, "t.csv: the label of row 2 is missing (rows count from 0)");
         assert!(Truth::from_numbers("t", &[1.0, f64::NAN]).is_err());
         assert!(Truth::from_numbers("t", &[1e300]).is_err());
         assert!(TruthBuilder::default().finish("t").is_err());
@@ -284,10 +254,7 @@ mod tests {
             from_json(Input::from_bytes("t.json", text.as_bytes().to_vec(), Format::Csv).unwrap())
         };
         assert_eq!(json("[1, 0, 1]").unwrap().codes, [1, 0, 1]);
-        assert_eq!(
-            json("{\"labels\": [\"x\", \"y\"]}").unwrap().names,
-            ["x", "y"]
-        );
+        assert_eq!(json("{\"labels\": [\"x\", \"y\"]}").unwrap().names, ["x", "y"]);
         assert!(json("{\"label\": 1}").is_err());
         assert!(json("[1, [2]]").is_err());
         assert!(json("[1, 2").is_err());

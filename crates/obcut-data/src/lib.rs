@@ -169,11 +169,7 @@ fn open(source: &Source, options: &LoadOptions) -> Result<Input, Error> {
 #[cfg(not(feature = "parquet"))]
 fn no_parquet(source_name: String) -> Error {
     let hint = "build with the feature 'parquet', or use CSV or NPY";
-    Error::NotBuilt {
-        source_name,
-        format: Format::Parquet,
-        hint,
-    }
+    Error::NotBuilt { source_name, format: Format::Parquet, hint }
 }
 
 /// Runs a third-party reader that may panic on damaged input: the user gets an error all the
@@ -182,10 +178,6 @@ fn without_panic<T>(
     source_name: &str,
     read: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(Error::damaged(
-            source_name,
-            "its parts contradict each other",
-        ))
-    })
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(Error::damaged(source_name, "its parts contradict each other")))
 }

@@ -49,15 +49,7 @@ impl Archive {
             .map_err(|e| Error::reading(&name, e))?;
         let big_endian = &header[126..] == b"MI";
         let (starts, stored, variables) = (Vec::new(), Vec::new(), Vec::new());
-        let mut archive = Self {
-            name,
-            reader,
-            length,
-            big_endian,
-            starts,
-            stored,
-            variables,
-        };
+        let mut archive = Self { name, reader, length, big_endian, starts, stored, variables };
         let mut start = HEADER;
         while start < length {
             start = archive.add(start)?;
@@ -73,16 +65,9 @@ impl Archive {
         read: impl FnOnce(&mut Elements<'_>) -> Result<T, Error>,
     ) -> Result<(Option<T>, u64), Error> {
         let (name, big_endian) = (&self.name, self.big_endian);
-        self.reader
-            .seek(SeekFrom::Start(start))
-            .map_err(|e| Error::reading(name, e))?;
-        let tag = Elements {
-            name,
-            reader: Box::new(&mut self.reader),
-            big_endian,
-            most: 0,
-        }
-        .tag()?;
+        self.reader.seek(SeekFrom::Start(start)).map_err(|e| Error::reading(name, e))?;
+        let tag =
+            Elements { name, reader: Box::new(&mut self.reader), big_endian, most: 0 }.tag()?;
         let end = start + 8 + u64::from(tag.n_bytes);
         if end > self.length {
             let problem = format!("a variable ends at byte {end} of {}", self.length);
@@ -90,21 +75,13 @@ impl Archive {
         }
         let body = (&mut self.reader).take(u64::from(tag.n_bytes));
         let mut elements = match tag.kind {
-            MATRIX => Elements {
-                name,
-                reader: Box::new(body),
-                big_endian,
-                most: u64::from(tag.n_bytes),
-            },
+            MATRIX => {
+                Elements { name, reader: Box::new(body), big_endian, most: u64::from(tag.n_bytes) }
+            }
             PACKED => {
                 let most = u64::from(tag.n_bytes) * MAX_RATIO;
                 let unpacked = BufReader::new(ZlibDecoder::new(BufReader::new(body)));
-                let mut inner = Elements {
-                    name,
-                    reader: Box::new(unpacked),
-                    big_endian,
-                    most,
-                };
+                let mut inner = Elements { name, reader: Box::new(unpacked), big_endian, most };
                 if inner.tag()?.kind != MATRIX {
                     return Ok((None, end));
                 }
@@ -164,11 +141,7 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
         }
         None => None,
     };
-    let weights = options
-        .weights
-        .as_ref()
-        .map(|name| archive.vector(name))
-        .transpose()?;
+    let weights = options.weights.as_ref().map(|name| archive.vector(name)).transpose()?;
     with_roles(&archive.name, matrix, truth, weights, options, Format::Mat)
 }
 
@@ -180,11 +153,7 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
     Ok(Description {
         format: Format::Mat,
         rows: chosen.shape.first().copied().unwrap_or(0),
-        cols: chosen
-            .shape
-            .iter()
-            .skip(1)
-            .fold(1, |n: usize, &m| n.saturating_mul(m)),
+        cols: chosen.shape.iter().skip(1).fold(1, |n: usize, &m| n.saturating_mul(m)),
         dtype: chosen.dtype.clone(),
         stored: archive.stored[at],
         columns: None,

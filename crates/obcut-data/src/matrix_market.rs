@@ -69,15 +69,7 @@ impl Header {
             return Err(lines.error(format!("{n_rows} x {n_cols} cannot be symmetric")));
         }
         let n_lines = n_lines.ok_or_else(|| lines.error("the sizes are too large"))?;
-        Ok(Self {
-            is_array,
-            is_pattern,
-            dtype,
-            symmetry,
-            n_rows,
-            n_cols,
-            n_lines,
-        })
+        Ok(Self { is_array, is_pattern, dtype, symmetry, n_rows, n_cols, n_lines })
     }
 
     /// The first line that is neither comment nor blank.
@@ -86,16 +78,11 @@ impl Header {
             if line.is_empty() || line.starts_with('%') {
                 continue;
             }
-            let sizes: Option<Vec<usize>> = line
-                .split_ascii_whitespace()
-                .map(|word| word.parse().ok())
-                .collect();
+            let sizes: Option<Vec<usize>> =
+                line.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
             return sizes.ok_or_else(|| lines.error("the sizes are not whole numbers"));
         }
-        Err(Error::damaged(
-            lines.source_name,
-            "the file ends before the sizes",
-        ))
+        Err(Error::damaged(lines.source_name, "the file ends before the sizes"))
     }
 }
 
@@ -173,13 +160,8 @@ fn read_coordinates(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Er
         Ok(())
     })?;
     let (n_rows, n_cols) = (header.n_rows, header.n_cols);
-    Sparse {
-        name: lines.source_name,
-        n_rows,
-        n_cols,
-        values: Values::F64(values),
-    }
-    .by_triples(&rows, &columns)
+    Sparse { name: lines.source_name, n_rows, n_cols, values: Values::F64(values) }
+        .by_triples(&rows, &columns)
 }
 
 fn read_array(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Error> {
@@ -193,11 +175,7 @@ fn read_array(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Error> {
     let values = match header.symmetry {
         Symmetry::General => transpose(&stored, n_rows, n_cols),
         symmetry => {
-            let sign = if symmetry == Symmetry::Skew {
-                -1.0
-            } else {
-                1.0
-            };
+            let sign = if symmetry == Symmetry::Skew { -1.0 } else { 1.0 };
             let skip = usize::from(symmetry == Symmetry::Skew);
             let mut values = vec![0.0; n_rows * n_cols];
             let places = (0..n_cols).flat_map(|j| (j + skip..n_rows).map(move |i| (i, j)));
@@ -208,11 +186,7 @@ fn read_array(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Error> {
             values
         }
     };
-    Ok(Matrix::Dense64 {
-        values,
-        n_rows,
-        n_cols,
-    })
+    Ok(Matrix::Dense64 { values, n_rows, n_cols })
 }
 
 /// Reads a table, dense or sparse.
@@ -253,11 +227,7 @@ mod tests {
     }
 
     fn dense(values: &[f64], n_rows: usize, n_cols: usize) -> Matrix {
-        Matrix::Dense64 {
-            values: values.to_vec(),
-            n_rows,
-            n_cols,
-        }
+        Matrix::Dense64 { values: values.to_vec(), n_rows, n_cols }
     }
 
     #[test]

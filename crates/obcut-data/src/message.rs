@@ -2,11 +2,7 @@
 
 /// At most `limit` characters of a text, on one line.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
-    let mut out: String = text
-        .chars()
-        .take(limit)
-        .flat_map(char::escape_debug)
-        .collect();
+    let mut out: String = text.chars().take(limit).flat_map(char::escape_debug).collect();
     if text.chars().nth(limit).is_some() {
         out.push_str("...");
     }
@@ -20,10 +16,7 @@ pub(crate) fn shorten_bytes(bytes: &[u8]) -> String {
 
 /// A hint for a name that is not there: the nearest one, else the first few.
 pub(crate) fn hint_for(wanted: &str, names: &[String]) -> String {
-    let nearest = names
-        .iter()
-        .map(|name| (distance(wanted, name), name))
-        .min();
+    let nearest = names.iter().map(|name| (distance(wanted, name), name)).min();
     match nearest {
         Some((d, name)) if d <= 1 + wanted.chars().count() / 3 => {
             format!("did you mean '{}'?", shorten(name, 40))
@@ -62,20 +55,14 @@ mod tests {
     fn a_typo_is_met_with_the_nearest_name() {
         let names = ["sepal_length".to_string(), "species".to_string()];
         assert_eq!(hint_for("Specis", &names), "did you mean 'species'?");
-        assert_eq!(
-            hint_for("zzzzzz", &names),
-            "there are 2: sepal_length, species"
-        );
+        assert_eq!(hint_for("zzzzzz", &names), "there are 2: sepal_length, species");
         assert_eq!(hint_for("zzz", &[]), "there is none");
     }
 
     #[test]
     fn texts_in_messages_stay_short_and_on_one_line() {
         assert_eq!(shorten("a\nb", 40), "a\\nb");
-        assert_eq!(
-            shorten(&"x".repeat(50), 40),
-            format!("{}...", "x".repeat(40))
-        );
+        assert_eq!(shorten(&"x".repeat(50), 40), format!("{}...", "x".repeat(40)));
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

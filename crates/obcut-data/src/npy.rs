@@ -72,12 +72,7 @@ impl Header {
 
     /// Stands for an array of a type that is not read.
     pub(crate) fn unreadable() -> Self {
-        Self {
-            element: Element::Bytes(0),
-            column_major: false,
-            shape: Vec::new(),
-            n_bytes: 0,
-        }
+        Self { element: Element::Bytes(0), column_major: false, shape: Vec::new(), n_bytes: 0 }
     }
 
     fn parse(name: &str, text: &str, n_bytes: u64) -> Result<Self, Error> {
@@ -107,12 +102,7 @@ impl Header {
             .and_then(|(inside, _)| parse_shape(inside))
             .ok_or_else(|| broken("shape"))?;
         let element = Element::parse(name, descr)?;
-        Ok(Self {
-            element,
-            column_major,
-            shape,
-            n_bytes,
-        })
+        Ok(Self { element, column_major, shape, n_bytes })
     }
 
     /// Number of elements.
@@ -131,10 +121,7 @@ impl Header {
             [n_rows, n_cols] => Ok((n_rows, n_cols)),
             _ => Err(Error::unsupported(
                 name,
-                format!(
-                    "an array of shape {:?} is no table; reshape it to 2-D",
-                    self.shape
-                ),
+                format!("an array of shape {:?} is no table; reshape it to 2-D", self.shape),
             )),
         }
     }
@@ -147,21 +134,13 @@ impl Header {
         available: u64,
     ) -> Result<Values, Error> {
         let Element::Number { number, big_endian } = self.element else {
-            let problem = format!(
-                "the array holds text ({}), not numbers",
-                self.element.name()
-            );
+            let problem = format!("the array holds text ({}), not numbers", self.element.name());
             return Err(Error::unsupported(name, problem));
         };
         let count = self.count(name)?;
-        Layout {
-            number,
-            big_endian,
-            count,
-            certain: available,
-        }
-        .read(reader)
-        .map_err(|e| Error::reading(name, e))
+        Layout { number, big_endian, count, certain: available }
+            .read(reader)
+            .map_err(|e| Error::reading(name, e))
     }
 
     /// Reads a table.
@@ -190,9 +169,7 @@ impl Header {
         let mut texts = Vec::new();
         // An array of empty strings has no bytes to stop us.
         for _ in 0..if width == 0 { 0 } else { self.count(name)? } {
-            reader
-                .read_exact(&mut cell)
-                .map_err(|e| Error::reading(name, e))?;
+            reader.read_exact(&mut cell).map_err(|e| Error::reading(name, e))?;
             texts.push(match self.element {
                 Element::Unicode { big_endian, .. } => {
                     let char_of = |b: &[u8; 4]| match big_endian {
@@ -229,9 +206,7 @@ impl Header {
             return Truth::from_numbers(name, &values);
         }
         let mut truth = TruthBuilder::default();
-        self.read_texts(name, reader)?
-            .iter()
-            .for_each(|text| truth.push(text));
+        self.read_texts(name, reader)?.iter().for_each(|text| truth.push(text));
         truth.finish(name)
     }
 }
@@ -269,10 +244,7 @@ impl Element {
                 let width = |digits: &str| digits.parse().map_err(|_| unsupported());
                 return match code.split_at_checked(1) {
                     Some(("S", digits)) => Ok(Self::Bytes(width(digits)?)),
-                    Some(("U", digits)) => Ok(Self::Unicode {
-                        width: width(digits)?,
-                        big_endian,
-                    }),
+                    Some(("U", digits)) => Ok(Self::Unicode { width: width(digits)?, big_endian }),
                     _ => Err(unsupported()),
                 };
             }
@@ -302,24 +274,15 @@ impl Element {
 
 /// `3, 4` or `3,` or nothing; Python 2 wrote `3L`.
 fn parse_shape(inside: &str) -> Option<Vec<usize>> {
-    let words = inside
-        .split(',')
-        .map(|word| word.trim().trim_end_matches('L'));
-    words
-        .filter(|word| !word.is_empty())
-        .map(|word| word.parse().ok())
-        .collect()
+    let words = inside.split(',').map(|word| word.trim().trim_end_matches('L'));
+    words.filter(|word| !word.is_empty()).map(|word| word.parse().ok()).collect()
 }
 
 /// Opens an array; what the header promises must be there.
 fn open(input: &mut Input) -> Result<(Header, u64), Error> {
     let header = Header::read(&input.name, &mut input.reader)?;
-    let promised = header
-        .count(&input.name)?
-        .saturating_mul(header.element.width());
-    let available = input
-        .length
-        .map(|length| length.saturating_sub(header.n_bytes));
+    let promised = header.count(&input.name)?.saturating_mul(header.element.width());
+    let available = input.length.map(|length| length.saturating_sub(header.n_bytes));
     match available {
         Some(available) if available < promised as u64 => {
             let problem = format!("its header promises {promised} bytes, {available} are there");
@@ -382,10 +345,7 @@ mod tests {
     #[test]
     fn headers_of_all_ages_are_read() {
         let h = parse("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }").unwrap();
-        assert_eq!(
-            (h.shape.as_slice(), h.column_major),
-            (&[3usize, 4][..], false)
-        );
+        assert_eq!((h.shape.as_slice(), h.column_major), (&[3usize, 4][..], false));
         let h = parse("{'shape': (3L,), 'fortran_order':True, 'descr':'|u1'}").unwrap();
         assert_eq!(h.shape, [3]);
         assert!(h.column_major);
@@ -411,10 +371,7 @@ mod tests {
         let bytes = header_bytes("<i4", &[7]);
         assert_eq!(bytes.len() % 64, 0);
         let header = Header::read("t", &mut &bytes[..]).unwrap();
-        assert_eq!(
-            (header.shape, header.n_bytes),
-            (vec![7], bytes.len() as u64)
-        );
+        assert_eq!((header.shape, header.n_bytes), (vec![7], bytes.len() as u64));
     }
 
     #[test]

@@ -31,17 +31,9 @@ impl Archive {
     fn open(input: Input) -> Result<Self, Error> {
         let (name, bytes) = input.seekable()?;
         let mut reader = bytes.reader();
-        let length = reader
-            .seek(SeekFrom::End(0))
-            .map_err(|e| Error::reading(&name, e))?;
+        let length = reader.seek(SeekFrom::End(0)).map_err(|e| Error::reading(&name, e))?;
         let zip = ZipArchive::new(reader).map_err(|e| zip_error(&name, e))?;
-        let mut archive = Self {
-            name,
-            zip,
-            length,
-            entries: Vec::new(),
-            variables: Vec::new(),
-        };
+        let mut archive = Self { name, zip, length, entries: Vec::new(), variables: Vec::new() };
         for index in 0..archive.zip.len() {
             archive.add(index)?;
         }
@@ -50,14 +42,8 @@ impl Archive {
 
     /// Reads the header of one array; members that are no arrays are passed over.
     fn add(&mut self, index: usize) -> Result<(), Error> {
-        let mut file = self
-            .zip
-            .by_index(index)
-            .map_err(|e| zip_error(&self.name, e))?;
-        let Some(name) = file
-            .name()
-            .ok()
-            .and_then(|n| Some(n.strip_suffix(".npy")?.to_string()))
+        let mut file = self.zip.by_index(index).map_err(|e| zip_error(&self.name, e))?;
+        let Some(name) = file.name().ok().and_then(|n| Some(n.strip_suffix(".npy")?.to_string()))
         else {
             return Ok(());
         };
@@ -93,32 +79,21 @@ impl Archive {
         read: impl FnOnce(&str, &Header, &mut dyn Read, u64) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let (index, header) = &self.entries[at];
-        let name = format!(
-            "{}, array '{}'",
-            self.name,
-            shorten(&self.variables[at].name, 40)
-        );
+        let name = format!("{}, array '{}'", self.name, shorten(&self.variables[at].name, 40));
         let mut file = self.zip.by_index(*index).map_err(|e| zip_error(&name, e))?;
-        let most = file
-            .compressed_size()
-            .min(self.length)
-            .saturating_mul(MAX_RATIO);
+        let most = file.compressed_size().min(self.length).saturating_mul(MAX_RATIO);
         let available = file.size().saturating_sub(header.n_bytes).min(most);
         Header::read(&name, &mut file)?;
         read(&name, header, &mut file, available)
     }
 
     fn truth(&mut self, at: usize) -> Result<Truth, Error> {
-        self.read(at, |name, header, file, available| {
-            header.read_truth(name, file, available)
-        })
+        self.read(at, |name, header, file, available| header.read_truth(name, file, available))
     }
 
     fn numbers(&mut self, name: &str) -> Result<crate::values::Values, Error> {
         let at = self.find(name)?;
-        self.read(at, |name, header, file, available| {
-            header.read_numbers(name, file, available)
-        })
+        self.read(at, |name, header, file, available| header.read_numbers(name, file, available))
     }
 
     /// The layout of a matrix of SciPy (`csr`, ...), if the file is one.
@@ -140,10 +115,7 @@ impl Archive {
             [n_rows, n_cols] if n_rows >= 0 && n_cols >= 0 => {
                 Ok((n_rows as usize, n_cols as usize))
             }
-            _ => Err(Error::damaged(
-                &self.name,
-                format!("a sparse matrix of shape {shape:?}"),
-            )),
+            _ => Err(Error::damaged(&self.name, format!("a sparse matrix of shape {shape:?}"))),
         }
     }
 
@@ -158,17 +130,9 @@ impl Archive {
                 return Err(Error::unsupported(&self.name, problem));
             }
         };
-        let (first, second) = (
-            indices(self.numbers(first)?),
-            indices(self.numbers(second)?),
-        );
+        let (first, second) = (indices(self.numbers(first)?), indices(self.numbers(second)?));
         let values = self.numbers("data")?;
-        let sparse = Sparse {
-            name: &self.name,
-            n_rows,
-            n_cols,
-            values,
-        };
+        let sparse = Sparse { name: &self.name, n_rows, n_cols, values };
         match layout {
             "csr" => sparse.by_rows(first, second),
             "csc" => sparse.by_columns(&first, &second),
@@ -193,18 +157,12 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
 
 fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     let mut archive = Archive::open(input)?;
-    let layout = if options.variable.is_none() {
-        archive.sparse_layout()?
-    } else {
-        None
-    };
+    let layout = if options.variable.is_none() { archive.sparse_layout()? } else { None };
     let matrix = match layout {
         Some(layout) => archive.sparse_matrix(&layout)?,
         None => {
             let at = choose(&archive.name, &archive.variables, options)?;
-            archive.read(at, |name, header, file, n| {
-                header.read_matrix(name, file, n)
-            })?
+            archive.read(at, |name, header, file, n| header.read_matrix(name, file, n))?
         }
     };
     let truth = match &options.truth {
@@ -226,10 +184,7 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
         let mut archive = Archive::open(input)?;
-        let usual = ["labels", "label"]
-            .iter()
-            .chain(&TRUTHS)
-            .find(|&&n| archive.has(n));
+        let usual = ["labels", "label"].iter().chain(&TRUTHS).find(|&&n| archive.has(n));
         let at = match (usual, archive.variables.len()) {
             (Some(name), _) => archive.find(name)?,
             (None, 1) => 0,
@@ -244,11 +199,7 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
     let name = input.name.clone();
     without_panic(&name, || {
         let mut archive = Archive::open(input)?;
-        let layout = if options.variable.is_none() {
-            archive.sparse_layout()?
-        } else {
-            None
-        };
+        let layout = if options.variable.is_none() { archive.sparse_layout()? } else { None };
         let (at, (rows, cols)) = match layout {
             Some(_) => (archive.find("data")?, archive.sparse_shape()?),
             None => {
@@ -262,12 +213,7 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
             rows,
             cols,
             dtype: chosen.dtype.clone(),
-            stored: layout.map(|_| {
-                chosen
-                    .shape
-                    .iter()
-                    .fold(1, |n: usize, &m| n.saturating_mul(m))
-            }),
+            stored: layout.map(|_| chosen.shape.iter().fold(1, |n: usize, &m| n.saturating_mul(m))),
             columns: None,
             arrays: archive
                 .variables

@@ -106,12 +106,7 @@ impl Table {
         let schema = file.metadata().file_metadata().schema_descr();
         let columns = schema.columns().iter().map(|c| c.path().string()).collect();
         let kinds = schema.columns().iter().map(|c| Kind::of(c)).collect();
-        Ok(Self {
-            name,
-            file,
-            columns,
-            kinds,
-        })
+        Ok(Self { name, file, columns, kinds })
     }
 
     /// The type of a column that must hold numbers.
@@ -172,9 +167,7 @@ impl Table {
     ) -> Result<(), Error> {
         match (self.kinds[j], self.reader(group, j)?) {
             (Kind::Text, ColumnReader::ByteArrayColumnReader(r)) => {
-                self.each(r, group, j, row, |v| {
-                    truth.push(&String::from_utf8_lossy(v.data()))
-                })
+                self.each(r, group, j, row, |v| truth.push(&String::from_utf8_lossy(v.data())))
             }
             // As text, integers beyond 2^53 stay apart.
             (Kind::Number(Number::I64), ColumnReader::Int64ColumnReader(r)) => {
@@ -191,9 +184,7 @@ impl Table {
     fn reader(&self, group: usize, j: usize) -> Result<ColumnReader, Error> {
         // The parquet crate asserts this; caught or not, a panic would print its own lines.
         let chunk = self.file.metadata().row_group(group).column(j);
-        let start = chunk
-            .dictionary_page_offset()
-            .unwrap_or(chunk.data_page_offset());
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         if start < 0 || chunk.compressed_size() < 0 {
             return Err(Error::damaged(&self.name, "a column lies outside the file"));
         }
@@ -223,12 +214,7 @@ impl Table {
             values.clear();
             levels.clear();
             let (n_records, n_values, _) = reader
-                .read_records(
-                    BATCH.min(n_rows - done),
-                    Some(&mut levels),
-                    None,
-                    &mut values,
-                )
+                .read_records(BATCH.min(n_rows - done), Some(&mut levels), None, &mut values)
                 .map_err(|e| complaint(&self.name, &e))?;
             if n_records == 0 {
                 let problem = format!("column '{}' ends early", shorten(&self.columns[j], 40));
@@ -300,11 +286,7 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
     without_panic(&name, || {
         let table = Table::open(input)?;
         let selection = Selection::new(&name, Some(&table.columns), table.columns.len(), options)?;
-        let Selection {
-            features,
-            truth,
-            weights,
-        } = selection;
+        let Selection { features, truth, weights } = selection;
         let mut single = true;
         for &j in &features {
             single &= table.number(j)?.fits_single();
@@ -312,27 +294,17 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
         let n_cols = features.len();
         let matrix = if single {
             let (values, n_rows) = table.matrix(&features)?;
-            Matrix::Dense32 {
-                values,
-                n_rows,
-                n_cols,
-            }
+            Matrix::Dense32 { values, n_rows, n_cols }
         } else {
             let (values, n_rows) = table.matrix(&features)?;
-            Matrix::Dense64 {
-                values,
-                n_rows,
-                n_cols,
-            }
+            Matrix::Dense64 { values, n_rows, n_cols }
         };
         crate::columns::check_not_empty(&name, &matrix)?;
         Ok(Dataset {
             matrix,
             feature_names: Some(features.iter().map(|&j| table.columns[j].clone()).collect()),
             truth: truth.map(|j| table.truth(j)).transpose()?,
-            weights: weights
-                .map(|j| table.matrix(&[j]).map(|(values, _)| values))
-                .transpose()?,
+            weights: weights.map(|j| table.matrix(&[j]).map(|(values, _)| values)).transpose()?,
             format: Format::Parquet,
         })
     })
@@ -343,10 +315,7 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
         let table = Table::open(input)?;
-        let named = table
-            .columns
-            .iter()
-            .position(|c| c == "label" || c == "labels");
+        let named = table.columns.iter().position(|c| c == "label" || c == "labels");
         let j = match named {
             Some(j) => j,
             None if table.columns.len() == 1 => 0,
@@ -368,16 +337,11 @@ pub(crate) fn describe(input: Input) -> Result<Description, Error> {
     without_panic(&name, || {
         let table = Table::open(input)?;
         let is_uniform = table.kinds.windows(2).all(|pair| pair[0] == pair[1]);
-        let dtype = table
-            .kinds
-            .first()
-            .filter(|_| is_uniform)
-            .map_or("mixed", |kind| kind.name());
+        let dtype = table.kinds.first().filter(|_| is_uniform).map_or("mixed", |kind| kind.name());
         Ok(Description {
             format: Format::Parquet,
-            rows: (0..table.file.num_row_groups()).fold(0, |n: usize, group| {
-                n.saturating_add(table.group_rows(group))
-            }),
+            rows: (0..table.file.num_row_groups())
+                .fold(0, |n: usize, group| n.saturating_add(table.group_rows(group))),
             cols: table.columns.len(),
             dtype: dtype.to_string(),
             stored: None,
@@ -411,16 +375,12 @@ fn label_bytes(table: &LabelTable<'_>) -> Result<Vec<u8>, ParquetError> {
         // A cluster's number is far below 2^31.
         let numbers: Vec<i32> = numbers.iter().map(|&label| label as i32).collect();
         if let Some(mut column) = group.next_column()? {
-            column
-                .typed::<Int32Type>()
-                .write_batch(&numbers, None, None)?;
+            column.typed::<Int32Type>().write_batch(&numbers, None, None)?;
             column.close()?;
         }
     }
     if let (Some(margin), Some(mut column)) = (table.margin, group.next_column()?) {
-        column
-            .typed::<DoubleType>()
-            .write_batch(margin, None, None)?;
+        column.typed::<DoubleType>().write_batch(margin, None, None)?;
         column.close()?;
     }
     group.close()?;

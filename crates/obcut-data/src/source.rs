@@ -106,16 +106,7 @@ impl Input {
             (head, reader) = peek(buffered).map_err(fail)?;
         }
         // The format is settled by the caller.
-        Ok((
-            Self {
-                name,
-                format: Format::Csv,
-                reader,
-                length,
-                plain,
-            },
-            head,
-        ))
+        Ok((Self { name, format: Format::Csv, reader, length, plain }, head))
     }
 
     /// Bytes in memory, for tests.
@@ -123,30 +114,17 @@ impl Input {
     pub(crate) fn from_bytes(name: &str, bytes: Vec<u8>, format: Format) -> Result<Self, Error> {
         check_head(name, &bytes[..bytes.len().min(HEAD as usize)], format)?;
         let (name, length) = (name.to_string(), Some(bytes.len() as u64));
-        Ok(Self {
-            name,
-            format,
-            reader: Box::new(Cursor::new(bytes)),
-            length,
-            plain: None,
-        })
+        Ok(Self { name, format, reader: Box::new(Cursor::new(bytes)), length, plain: None })
     }
 
     /// The bytes with random access: the file itself, or all of it in memory.
     pub(crate) fn seekable(self) -> Result<(String, Seekable), Error> {
-        let Self {
-            name,
-            plain,
-            mut reader,
-            ..
-        } = self;
+        let Self { name, plain, mut reader, .. } = self;
         if let Some(path) = plain {
             return Ok((name, Seekable::File(open_file(&path)?)));
         }
         let mut bytes = Vec::new();
-        reader
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::reading(&name, e))?;
+        reader.read_to_end(&mut bytes).map_err(|e| Error::reading(&name, e))?;
         Ok((name, Seekable::Memory(bytes)))
     }
 }
@@ -186,20 +164,14 @@ fn check_packing(
     head: &[u8],
     packing: Option<Magic>,
 ) -> Result<(), Error> {
-    let suffix = path
-        .extension()
-        .and_then(|s| s.to_str())
-        .unwrap_or("")
-        .to_ascii_lowercase();
+    let suffix = path.extension().and_then(|s| s.to_str()).unwrap_or("").to_ascii_lowercase();
     let promised = match suffix.as_str() {
         "gz" => Magic::Gzip,
         "zst" => Magic::Zstd,
         _ => return Ok(()),
     };
     if head.is_empty() {
-        return Err(Error::Empty {
-            source_name: name.to_string(),
-        });
+        return Err(Error::Empty { source_name: name.to_string() });
     }
     if packing != Some(promised) {
         let problem = format!("the name ends in .{suffix} but the content is not packed so");

@@ -108,11 +108,7 @@ impl Sparse<'_> {
 /// Indices that were read as numbers; what is no index becomes one that no check lets pass.
 pub(crate) fn indices(values: Values) -> Vec<i64> {
     let index = |v: f64| {
-        if v >= 0.0 && v < 2f64.powi(53) && v.fract() == 0.0 {
-            v as i64
-        } else {
-            -1
-        }
+        if v >= 0.0 && v < 2f64.powi(53) && v.fract() == 0.0 { v as i64 } else { -1 }
     };
     match values {
         Values::F32(v) => v.into_iter().map(|v| index(f64::from(v))).collect(),
@@ -122,18 +118,8 @@ pub(crate) fn indices(values: Values) -> Vec<i64> {
 
 fn wrap(values: Values, offsets: Vec<i64>, columns: Vec<i64>, n_cols: usize) -> Matrix {
     match values {
-        Values::F32(values) => Matrix::Sparse32(Csr {
-            offsets,
-            columns,
-            values,
-            n_cols,
-        }),
-        Values::F64(values) => Matrix::Sparse64(Csr {
-            offsets,
-            columns,
-            values,
-            n_cols,
-        }),
+        Values::F32(values) => Matrix::Sparse32(Csr { offsets, columns, values, n_cols }),
+        Values::F64(values) => Matrix::Sparse64(Csr { offsets, columns, values, n_cols }),
     }
 }
 
@@ -150,12 +136,7 @@ mod tests {
     use super::*;
 
     fn sparse(n_rows: usize, n_cols: usize, values: &[f64]) -> Sparse<'static> {
-        Sparse {
-            name: "t",
-            n_rows,
-            n_cols,
-            values: Values::F64(values.to_vec()),
-        }
+        Sparse { name: "t", n_rows, n_cols, values: Values::F64(values.to_vec()) }
     }
 
     /// [[1, 0, 2], [0, 3, 0]]
@@ -170,17 +151,11 @@ mod tests {
 
     #[test]
     fn all_layouts_give_the_same_rows() {
-        let x = sparse(2, 3, &[1.0, 2.0, 3.0])
-            .by_rows(vec![0, 2, 3], vec![0, 2, 1])
-            .unwrap();
+        let x = sparse(2, 3, &[1.0, 2.0, 3.0]).by_rows(vec![0, 2, 3], vec![0, 2, 1]).unwrap();
         assert_eq!(x, expected());
-        let x = sparse(2, 3, &[1.0, 3.0, 2.0])
-            .by_columns(&[0, 1, 2, 3], &[0, 1, 0])
-            .unwrap();
+        let x = sparse(2, 3, &[1.0, 3.0, 2.0]).by_columns(&[0, 1, 2, 3], &[0, 1, 0]).unwrap();
         assert_eq!(x, expected());
-        let x = sparse(2, 3, &[3.0, 1.0, 2.0])
-            .by_triples(&[1, 0, 0], &[1, 0, 2])
-            .unwrap();
+        let x = sparse(2, 3, &[3.0, 1.0, 2.0]).by_triples(&[1, 0, 0], &[1, 0, 2]).unwrap();
         assert_eq!(x, expected());
     }
 
@@ -192,15 +167,8 @@ mod tests {
         assert!(sparse(2, 3, &v).by_rows(vec![0, 1, 2], vec![0, 3]).is_err());
         assert!(sparse(2, 3, &v).by_rows(vec![0, 1, 2], vec![0]).is_err());
         assert!(sparse(2, 3, &v).by_triples(&[0, -1], &[0, 0]).is_err());
-        assert!(
-            sparse(usize::MAX, 3, &v)
-                .by_rows(vec![0, 2], vec![0, 1])
-                .is_err()
-        );
+        assert!(sparse(usize::MAX, 3, &v).by_rows(vec![0, 2], vec![0, 1]).is_err());
         assert!(sparse(1 << 50, 3, &v).by_triples(&[0, 1], &[0, 0]).is_err());
-        assert_eq!(
-            indices(Values::F64(vec![2.0, 0.5, f64::NAN, -3.0])),
-            [2, -1, -1, -1]
-        );
+        assert_eq!(indices(Values::F64(vec![2.0, 0.5, f64::NAN, -3.0])), [2, -1, -1, -1]);
     }
 }

@@ -19,12 +19,7 @@ const MAX_INDEX: i64 = i32::MAX as i64;
 
 /// Reads the rows and their targets.
 fn read(input: &mut Input) -> Result<(Csr<f64>, TruthBuilder), Error> {
-    let mut rows = Csr {
-        offsets: vec![0],
-        columns: vec![],
-        values: vec![],
-        n_cols: 0,
-    };
+    let mut rows = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: 0 };
     let mut targets = TruthBuilder::default();
     let mut lines = Lines::new(&input.name, &mut input.reader);
     while let Some(line) = lines.next_line()? {
@@ -38,11 +33,7 @@ fn read(input: &mut Input) -> Result<(Csr<f64>, TruthBuilder), Error> {
         targets.push(target);
     }
     if rows.offsets.len() == 1 {
-        return Err(Error::NoRows {
-            source_name: input.name.clone(),
-            n_rows: 0,
-            n_cols: 0,
-        });
+        return Err(Error::NoRows { source_name: input.name.clone(), n_rows: 0, n_cols: 0 });
     }
     let from_one = !rows.columns.contains(&0);
     if from_one {
@@ -59,10 +50,7 @@ fn read_row<'a>(
     rows: &mut Csr<f64>,
 ) -> Result<(), String> {
     if target.contains(':') {
-        return Err(format!(
-            "'{}' stands where the target belongs",
-            shorten(target, 40)
-        ));
+        return Err(format!("'{}' stands where the target belongs", shorten(target, 40)));
     }
     for word in words {
         let Some((index, value)) = word.split_once(':') else {
@@ -75,9 +63,7 @@ fn read_row<'a>(
             Ok(index) if (0..=MAX_INDEX).contains(&index) => rows.columns.push(index),
             _ => {
                 let index = shorten(index, 40);
-                return Err(format!(
-                    "index '{index}' is not a number from 0 to {MAX_INDEX}"
-                ));
+                return Err(format!("index '{index}' is not a number from 0 to {MAX_INDEX}"));
             }
         }
         rows.values.push(number(value)?);
@@ -88,10 +74,9 @@ fn read_row<'a>(
 
 /// Reads a sparse table with its truth.
 pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    for (option, is_given) in [
-        ("--truth", options.truth.is_some()),
-        ("--weights", options.weights.is_some()),
-    ] {
+    for (option, is_given) in
+        [("--truth", options.truth.is_some()), ("--weights", options.weights.is_some())]
+    {
         if is_given {
             return Err(Error::Option {
                 source_name: input.name,
@@ -103,16 +88,8 @@ pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, E
     }
     let (rows, targets) = read(&mut input)?;
     let truth = targets.finish(&input.name)?;
-    let data = dataset_by_columns(
-        &input.name,
-        Matrix::Sparse64(rows),
-        options,
-        Format::Svmlight,
-    )?;
-    Ok(Dataset {
-        truth: Some(truth),
-        ..data
-    })
+    let data = dataset_by_columns(&input.name, Matrix::Sparse64(rows), options, Format::Svmlight)?;
+    Ok(Dataset { truth: Some(truth), ..data })
 }
 
 /// Reads the targets only.
@@ -144,9 +121,7 @@ mod tests {
     }
 
     fn message(text: &str) -> String {
-        load(input(text), &LoadOptions::default())
-            .unwrap_err()
-            .to_string()
+        load(input(text), &LoadOptions::default()).unwrap_err().to_string()
     }
 
     #[test]
@@ -161,10 +136,7 @@ mod tests {
         };
         assert_eq!(data.matrix, Matrix::Sparse64(expected));
         let truth = data.truth.unwrap();
-        assert_eq!(
-            (truth.codes, truth.names),
-            (vec![1, 0, 1], vec!["-1".into(), "1".into()])
-        );
+        assert_eq!((truth.codes, truth.names), (vec![1, 0, 1], vec!["-1".into(), "1".into()]));
     }
 
     #[test]
@@ -177,10 +149,7 @@ mod tests {
 
     #[test]
     fn bad_lines_are_named() {
-        assert_eq!(
-            message("1 1:2\n1 5\n"),
-            "t.svm, line 2: '5' is not index:value"
-        );
+        assert_eq!(message("1 1:2\n1 5\n"), "t.svm, line 2: '5' is not index:value");
         assert_eq!(message("1 1:x\n"), "t.svm, line 1: 'x' is no number");
         assert!(message("1 -1:2\n").contains("index '-1'"));
         assert!(message("1 99999999999:2\n").contains("index '99999999999'"));

@@ -20,12 +20,7 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(source_name: &'a str, reader: &'a mut dyn BufRead) -> Self {
-        Self {
-            source_name,
-            reader,
-            buffer: Vec::new(),
-            number: 0,
-        }
+        Self { source_name, reader, buffer: Vec::new(), number: 0 }
     }
 
     /// The next line with blanks at its ends taken off, or none at the end.
@@ -56,6 +51,5 @@ impl<'a> Lines<'a> {
 
 /// A number in a line, or what is wrong with it.
 pub(crate) fn number(text: &str) -> Result<f64, String> {
-    text.parse()
-        .map_err(|_| format!("'{}' is no number", shorten(text, 40)))
+    text.parse().map_err(|_| format!("'{}' is no number", shorten(text, 40)))
 }

@@ -89,28 +89,12 @@ impl Values {
         let turn = column_major && n_rows > 1 && n_cols > 1;
         match self {
             Self::F32(v) => {
-                let values = if turn {
-                    transpose(&v, n_rows, n_cols)
-                } else {
-                    v
-                };
-                Matrix::Dense32 {
-                    values,
-                    n_rows,
-                    n_cols,
-                }
+                let values = if turn { transpose(&v, n_rows, n_cols) } else { v };
+                Matrix::Dense32 { values, n_rows, n_cols }
             }
             Self::F64(v) => {
-                let values = if turn {
-                    transpose(&v, n_rows, n_cols)
-                } else {
-                    v
-                };
-                Matrix::Dense64 {
-                    values,
-                    n_rows,
-                    n_cols,
-                }
+                let values = if turn { transpose(&v, n_rows, n_cols) } else { v };
+                Matrix::Dense64 { values, n_rows, n_cols }
             }
         }
     }
@@ -175,8 +159,7 @@ impl Layout {
             .ok_or_else(|| io::Error::other("the declared shape is too large"))?;
         let mut out = Vec::new();
         let certain = usize::try_from(self.certain / width as u64).unwrap_or(usize::MAX);
-        out.try_reserve_exact(self.count.min(certain))
-            .map_err(io::Error::other)?;
+        out.try_reserve_exact(self.count.min(certain)).map_err(io::Error::other)?;
         let mut buffer = vec![0u8; left.min(CHUNK)];
         while left > 0 {
             // CHUNK is a multiple of every width.
@@ -255,13 +238,9 @@ mod tests {
 
     #[test]
     fn halves_are_read_exactly() {
-        for (bits, value) in [
-            (0x3c00, 1.0),
-            (0xc000, -2.0),
-            (0x7bff, 65504.0),
-            (0x0001, 2f64.powi(-24)),
-            (0, 0.0),
-        ] {
+        for (bits, value) in
+            [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 2f64.powi(-24)), (0, 0.0)]
+        {
             assert_eq!(half_to_f64(bits), value);
         }
         assert_eq!(half_to_f64(0xfc00), f64::NEG_INFINITY);
@@ -270,12 +249,7 @@ mod tests {
 
     #[test]
     fn both_byte_orders_give_the_same_numbers() {
-        let layout = |big_endian| Layout {
-            number: Number::I16,
-            big_endian,
-            count: 2,
-            certain: 0,
-        };
+        let layout = |big_endian| Layout { number: Number::I16, big_endian, count: 2, certain: 0 };
         let big = layout(true).read(&mut &[0u8, 1, 255, 254][..]).unwrap();
         let little = layout(false).read(&mut &[1u8, 0, 254, 255][..]).unwrap();
         assert_eq!(big, Values::F32(vec![1.0, -2.0]));
@@ -284,35 +258,16 @@ mod tests {
 
     #[test]
     fn a_header_that_lies_costs_no_memory() {
-        let layout = Layout {
-            number: Number::F64,
-            big_endian: false,
-            count: 1 << 50,
-            certain: 8,
-        };
+        let layout = Layout { number: Number::F64, big_endian: false, count: 1 << 50, certain: 8 };
         let error = layout.read(&mut &[0u8; 8][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
-        assert!(
-            Layout {
-                count: usize::MAX,
-                ..layout
-            }
-            .read(&mut &[0u8; 8][..])
-            .is_err()
-        );
+        assert!(Layout { count: usize::MAX, ..layout }.read(&mut &[0u8; 8][..]).is_err());
     }
 
     #[test]
     fn column_major_is_turned_around() {
         let m = Values::F32(vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]).into_dense(2, 3, true);
         let values = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        assert_eq!(
-            m,
-            Matrix::Dense32 {
-                values,
-                n_rows: 2,
-                n_cols: 3
-            }
-        );
+        assert_eq!(m, Matrix::Dense32 { values, n_rows: 2, n_cols: 3 });
     }
 }

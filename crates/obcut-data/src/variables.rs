@@ -53,21 +53,16 @@ pub(crate) fn choose(
     };
     let is_free =
         |v: &Variable| v.is_number && !TRUTHS.contains(&v.name.as_str()) && !is_taken(&v.name);
-    let usual = FEATURES
-        .iter()
-        .find_map(|&name| all.iter().position(|v| v.name == name && is_free(v)));
+    let usual =
+        FEATURES.iter().find_map(|&name| all.iter().position(|v| v.name == name && is_free(v)));
     if let Some(at) = usual {
         return Ok(at);
     }
-    let tables: Vec<usize> = (0..all.len())
-        .filter(|&at| is_free(&all[at]) && all[at].is_table())
-        .collect();
+    let tables: Vec<usize> =
+        (0..all.len()).filter(|&at| is_free(&all[at]) && all[at].is_table()).collect();
     // In MATLAB scalars and vectors are tables too.
-    let wide: Vec<usize> = tables
-        .iter()
-        .copied()
-        .filter(|&at| all[at].shape.iter().all(|&n| n > 1))
-        .collect();
+    let wide: Vec<usize> =
+        tables.iter().copied().filter(|&at| all[at].shape.iter().all(|&n| n > 1)).collect();
     match (&tables[..], &wide[..]) {
         ([only], _) | (_, [only]) => Ok(*only),
         _ => {
@@ -80,10 +75,7 @@ pub(crate) fn choose(
                 0 => "it holds none".to_string(),
                 n => format!("choose with --variable; it holds {n}: {}", list.join(", ")),
             };
-            Err(Error::WhichVariable {
-                source_name: source_name.to_string(),
-                hint,
-            })
+            Err(Error::WhichVariable { source_name: source_name.to_string(), hint })
         }
     }
 }
@@ -99,11 +91,7 @@ pub(crate) fn with_roles(
 ) -> Result<Dataset, Error> {
     let n_rows = matrix.n_rows();
     let lengths = [
-        (
-            "truth",
-            &options.truth,
-            truth.as_ref().map(|t| t.codes.len()),
-        ),
+        ("truth", &options.truth, truth.as_ref().map(|t| t.codes.len())),
         ("weights", &options.weights, weights.as_ref().map(Vec::len)),
     ];
     for (role, name, found) in lengths {
@@ -118,17 +106,9 @@ pub(crate) fn with_roles(
         }
     }
     // Here the roles name arrays, so only the choice of columns is left.
-    let columns = LoadOptions {
-        truth: None,
-        weights: None,
-        ..options.clone()
-    };
+    let columns = LoadOptions { truth: None, weights: None, ..options.clone() };
     let data = dataset_by_columns(source_name, matrix, &columns, format)?;
-    Ok(Dataset {
-        truth,
-        weights,
-        ..data
-    })
+    Ok(Dataset { truth, weights, ..data })
 }
 
 #[cfg(test)]
@@ -150,11 +130,7 @@ mod tests {
 
     #[test]
     fn usual_names_come_first() {
-        let all = [
-            variable("A", &[3, 3]),
-            variable("fea", &[9, 2]),
-            variable("gt", &[9, 1]),
-        ];
+        let all = [variable("A", &[3, 3]), variable("fea", &[9, 2]), variable("gt", &[9, 1])];
         assert_eq!(chosen(&all).unwrap(), 1);
     }
 
@@ -163,10 +139,7 @@ mod tests {
         assert!(chosen(&[variable("y", &[9, 1])]).is_err());
         assert!(chosen(&[variable("gnd", &[9, 4])]).is_err());
         let all = [variable("x", &[9, 1]), variable("table", &[9, 4])];
-        let options = LoadOptions {
-            truth: Some("x".into()),
-            ..LoadOptions::default()
-        };
+        let options = LoadOptions { truth: Some("x".into()), ..LoadOptions::default() };
         assert_eq!(choose("t", &all, &options).unwrap(), 1);
     }
 
@@ -176,9 +149,6 @@ mod tests {
         assert_eq!(chosen(&all).unwrap(), 1);
         let all = [variable("a", &[9, 5]), variable("b", &[9, 4])];
         let text = chosen(&all).unwrap_err().to_string();
-        assert!(
-            text.contains("--variable") && text.contains("a [9, 5] float64"),
-            "{text}"
-        );
+        assert!(text.contains("--variable") && text.contains("a [9, 5] float64"), "{text}");
     }
 }

@@ -57,16 +57,10 @@ pub fn check_writable(path: &Path, force: bool) -> Result<(), Error> {
 /// When the suffix is unknown, the file exists without `force`, or writing fails.
 pub fn write_labels(path: &Path, table: &LabelTable<'_>, force: bool) -> Result<(), Error> {
     let n_rows = table.labels.len();
-    let lengths = [
-        table.second.map(<[u32]>::len),
-        table.margin.map(<[f64]>::len),
-    ];
+    let lengths = [table.second.map(<[u32]>::len), table.margin.map(<[f64]>::len)];
     if lengths.into_iter().flatten().any(|n| n != n_rows) {
         let cause = io::Error::other("labels, second and margin differ in length");
-        return Err(Error::Write {
-            path: path.display().to_string(),
-            cause,
-        });
+        return Err(Error::Write { path: path.display().to_string(), cause });
     }
     let format = LabelFormat::from_path(path)?;
     write_atomic(path, force, |out| match format {
@@ -91,8 +85,7 @@ enum LabelFormat {
 impl LabelFormat {
     fn from_path(path: &Path) -> Result<Self, Error> {
         let is = |wanted: &str| {
-            path.extension()
-                .is_some_and(|suffix| suffix.eq_ignore_ascii_case(wanted))
+            path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case(wanted))
         };
         if is("npy") {
             return Ok(Self::Npy);
@@ -109,10 +102,7 @@ impl LabelFormat {
             #[cfg(not(feature = "parquet"))]
             return Err(crate::no_parquet(path.display().to_string()));
         }
-        Err(Error::OutputSuffix {
-            path: path.display().to_string(),
-            choices: LABEL_SUFFIXES,
-        })
+        Err(Error::OutputSuffix { path: path.display().to_string(), choices: LABEL_SUFFIXES })
     }
 }
 
@@ -126,15 +116,9 @@ pub fn write_atomic(
     force: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let fail = |cause| Error::Write {
-        path: path.display().to_string(),
-        cause,
-    };
+    let fail = |cause| Error::Write { path: path.display().to_string(), cause };
     if is_special(path) {
-        let file = fs::OpenOptions::new()
-            .write(true)
-            .open(path)
-            .map_err(fail)?;
+        let file = fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
         let mut out = BufWriter::new(file);
         write(&mut out).and_then(|()| out.flush()).map_err(fail)?;
         return Ok(());
@@ -145,17 +129,13 @@ pub fn write_atomic(
     write(&mut out).and_then(|()| out.flush()).map_err(fail)?;
     drop(out);
     file.as_file().sync_all().map_err(fail)?;
-    let moved = if force {
-        file.persist(path)
-    } else {
-        file.persist_noclobber(path)
-    };
+    let moved = if force { file.persist(path) } else { file.persist_noclobber(path) };
     match moved {
         Ok(_) => Ok(()),
         // Somebody else made it since the check.
-        Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(Error::OutputExists {
-            path: path.display().to_string(),
-        }),
+        Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Error::OutputExists { path: path.display().to_string() })
+        }
         Err(e) => Err(fail(e.error)),
     }
 }
@@ -177,10 +157,7 @@ pub fn write_csr_npz(
         && offsets.last() == Some(&(values.len() as i64));
     if !fits {
         let cause = io::Error::other("offsets, columns, values and shape do not fit together");
-        return Err(Error::Write {
-            path: path.display().to_string(),
-            cause,
-        });
+        return Err(Error::Write { path: path.display().to_string(), cause });
     }
     // SciPy wants both index arrays of one width; 32 bits are what scikit-learn takes.
     let narrow = i32::try_from(values.len()).is_ok();
@@ -200,12 +177,7 @@ pub fn write_csr_npz(
         add("data.npy", "<f8", &[values.len()], Bytes::F64(values))?;
         if narrow {
             add("indices.npy", "<i4", &[columns.len()], Bytes::I32(columns))?;
-            add(
-                "indptr.npy",
-                "<i4",
-                &[offsets.len()],
-                Bytes::Narrow(offsets),
-            )?;
+            add("indptr.npy", "<i4", &[offsets.len()], Bytes::Narrow(offsets))?;
         } else {
             add("indices.npy", "<i8", &[columns.len()], Bytes::Wide(columns))?;
             add("indptr.npy", "<i8", &[offsets.len()], Bytes::I64(offsets))?;
@@ -260,10 +232,8 @@ fn write_npy(out: &mut dyn Write, labels: &[u32]) -> io::Result<()> {
 
 fn write_csv(out: &mut dyn Write, table: &LabelTable<'_>) -> io::Result<()> {
     write!(out, "row,label")?;
-    for (name, is_there) in [
-        ("second", table.second.is_some()),
-        ("margin", table.margin.is_some()),
-    ] {
+    for (name, is_there) in [("second", table.second.is_some()), ("margin", table.margin.is_some())]
+    {
         if is_there {
             write!(out, ",{name}")?;
         }
@@ -289,15 +259,11 @@ fn is_special(path: &Path) -> bool {
 
 fn check_target(path: &Path, force: bool) -> Result<(), Error> {
     if path.is_dir() {
-        return Err(Error::IsDirectory {
-            source_name: path.display().to_string(),
-        });
+        return Err(Error::IsDirectory { source_name: path.display().to_string() });
     }
     // A dangling link counts as a file that is there.
     if !force && path.symlink_metadata().is_ok() {
-        return Err(Error::OutputExists {
-            path: path.display().to_string(),
-        });
+        return Err(Error::OutputExists { path: path.display().to_string() });
     }
     Ok(())
 }
@@ -319,8 +285,7 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
     // Temporary files are private by default; an output is for whoever the umask lets read it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(&folder).map_err(|cause| Error::Write {
-        path: path.display().to_string(),
-        cause,
-    })
+    builder
+        .tempfile_in(&folder)
+        .map_err(|cause| Error::Write { path: path.display().to_string(), cause })
 }

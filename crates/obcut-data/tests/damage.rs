@@ -41,10 +41,7 @@ fn inputs() -> Vec<(String, Vec<u8>)> {
         .filter(|path| Format::from_path(path).is_ok())
         .filter(|path| !ALIKE.contains(&path.file_name().unwrap().to_str().unwrap()))
         .map(|path| {
-            (
-                path.extension().unwrap().to_str().unwrap().to_string(),
-                fs::read(&path).unwrap(),
-            )
+            (path.extension().unwrap().to_str().unwrap().to_string(), fs::read(&path).unwrap())
         })
         .collect();
     all.sort();
@@ -62,20 +59,8 @@ fn read(path: &Path) -> Result<Dataset, Error> {
     let source = Source::Path(path.to_path_buf());
     let _ = load_labels(&source);
     let _ = describe(&source, &LoadOptions::default());
-    let _ = load(
-        &source,
-        &LoadOptions {
-            truth: Some("class".into()),
-            ..LoadOptions::default()
-        },
-    );
-    let _ = load(
-        &source,
-        &LoadOptions {
-            truth: Some("y".into()),
-            ..LoadOptions::default()
-        },
-    );
+    let _ = load(&source, &LoadOptions { truth: Some("class".into()), ..LoadOptions::default() });
+    let _ = load(&source, &LoadOptions { truth: Some("y".into()), ..LoadOptions::default() });
     load(&source, &LoadOptions::default())
 }
 
@@ -110,9 +95,8 @@ fn flipped_bits_are_an_answer() {
     let mut state = 7u64;
     let mut draw = |n: usize| {
         // Knuth's MMIX generator: the same damage on every run.
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % n
     };
     for (suffix, bytes) in inputs() {
@@ -150,20 +134,13 @@ fn cut_binary_files_are_errors() {
 fn the_wrong_format_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (suffix, bytes) in inputs() {
-        for (wrong, format) in [
-            ("csv", Format::Csv),
-            ("npy", Format::Npy),
-            ("mat", Format::Mat),
-        ] {
+        for (wrong, format) in [("csv", Format::Csv), ("npy", Format::Npy), ("mat", Format::Mat)] {
             if suffix.starts_with(wrong) || (wrong == "csv" && ["mtx", "svm"].contains(&&*suffix)) {
                 continue;
             }
             let path = folder.path().join("data.bin");
             fs::write(&path, &bytes).unwrap();
-            let options = LoadOptions {
-                format: Some(format),
-                ..LoadOptions::default()
-            };
+            let options = LoadOptions { format: Some(format), ..LoadOptions::default() };
             let error = load(&Source::Path(path), &options).unwrap_err();
             assert!(!error.is_usage(), "{suffix} as {wrong}: {error}");
         }
@@ -175,18 +152,11 @@ fn mistaken_paths_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     assert!(matches!(read(&at("none.csv")), Err(Error::NotFound { .. })));
-    assert!(matches!(
-        read(folder.path()),
-        Err(Error::IsDirectory { .. })
-    ));
+    assert!(matches!(read(folder.path()), Err(Error::IsDirectory { .. })));
     fs::write(at("t.xyz"), "1,2\n").unwrap();
-    assert!(matches!(
-        read(&at("t.xyz")),
-        Err(Error::UnknownSuffix { .. })
-    ));
-    for suffix in [
-        "csv", "tsv", "npy", "npz", "mat", "svm", "mtx", "parquet", "csv.gz", "csv.zst",
-    ] {
+    assert!(matches!(read(&at("t.xyz")), Err(Error::UnknownSuffix { .. })));
+    for suffix in ["csv", "tsv", "npy", "npz", "mat", "svm", "mtx", "parquet", "csv.gz", "csv.zst"]
+    {
         let path = at(&format!("empty.{suffix}"));
         fs::write(&path, "").unwrap();
         assert!(matches!(read(&path), Err(Error::Empty { .. })), "{suffix}");
@@ -197,11 +167,7 @@ fn mistaken_paths_are_told_apart() {
 fn a_header_that_promises_too_much_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.npy");
-    for shape in [
-        "(1000000000000, 3)",
-        "(4294967296, 4294967296)",
-        "(99999999999999999999,)",
-    ] {
+    for shape in ["(1000000000000, 3)", "(4294967296, 4294967296)", "(99999999999999999999,)"] {
         let mut dict = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
         dict.push_str(&" ".repeat(117 - dict.len()));
         dict.push('\n');
@@ -213,9 +179,6 @@ fn a_header_that_promises_too_much_is_an_error() {
         // Packed, the length is not known beforehand.
         let packed = folder.path().join("t.npy.zst");
         fs::write(&packed, zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
-        assert!(
-            matches!(read(&packed), Err(Error::Damaged { .. })),
-            "{shape}"
-        );
+        assert!(matches!(read(&packed), Err(Error::Damaged { .. })), "{shape}");
     }
 }

@@ -31,30 +31,18 @@ fn labels_read_back_from_every_format() {
     let folder = tempfile::tempdir().unwrap();
     for suffix in suffixes() {
         let path = folder.path().join(format!("labels.{suffix}"));
-        for (second, margin) in [
-            (None, None),
-            (Some(&[1, 1, 0][..]), Some(&[0.5, 1.0, 0.25][..])),
-        ] {
-            let table = LabelTable {
-                labels: &[0, 2, 1],
-                second,
-                margin,
-            };
+        for (second, margin) in [(None, None), (Some(&[1, 1, 0][..]), Some(&[0.5, 1.0, 0.25][..]))]
+        {
+            let table = LabelTable { labels: &[0, 2, 1], second, margin };
             write_labels(&path, &table, true).unwrap();
             let labels = load_labels(&Source::Path(path.clone())).unwrap();
             assert_eq!(labels.codes, [0, 2, 1], "{suffix}");
         }
     }
     let text = fs::read_to_string(folder.path().join("labels.csv")).unwrap();
-    assert_eq!(
-        text,
-        "row,label,second,margin\n0,0,1,0.5\n1,2,1,1\n2,1,0,0.25\n"
-    );
+    assert_eq!(text, "row,label,second,margin\n0,0,1,0.5\n1,2,1,1\n2,1,0,0.25\n");
     let text = fs::read_to_string(folder.path().join("labels.json")).unwrap();
-    assert_eq!(
-        text,
-        "{\"labels\":[0,2,1],\"second\":[1,1,0],\"margin\":[0.5,1.0,0.25]}\n"
-    );
+    assert_eq!(text, "{\"labels\":[0,2,1],\"second\":[1,1,0],\"margin\":[0.5,1.0,0.25]}\n");
     assert_eq!(names_in(folder.path()).len(), suffixes().len());
 }
 
@@ -63,22 +51,11 @@ fn labels_read_back_from_every_format() {
 fn all_columns_of_written_parquet_are_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("labels.parquet");
-    let table = LabelTable {
-        labels: &[0, 2],
-        second: Some(&[1, 1]),
-        margin: Some(&[0.5, 2.0]),
-    };
+    let table = LabelTable { labels: &[0, 2], second: Some(&[1, 1]), margin: Some(&[0.5, 2.0]) };
     write_labels(&path, &table, false).unwrap();
     let data = load(&Source::Path(path), &LoadOptions::default()).unwrap();
     let values = vec![0.0, 1.0, 0.5, 2.0, 1.0, 2.0];
-    assert_eq!(
-        data.matrix,
-        Matrix::Dense64 {
-            values,
-            n_rows: 2,
-            n_cols: 3
-        }
-    );
+    assert_eq!(data.matrix, Matrix::Dense64 { values, n_rows: 2, n_cols: 3 });
     assert_eq!(data.feature_names.unwrap(), ["label", "second", "margin"]);
 }
 
@@ -86,15 +63,7 @@ fn all_columns_of_written_parquet_are_there() {
 fn a_sparse_matrix_reads_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph.npz");
-    write_csr_npz(
-        &path,
-        &[0, 2, 2, 3],
-        &[0, 2, 1],
-        &[1.0, 2.5, -3.0],
-        (3, 3),
-        false,
-    )
-    .unwrap();
+    write_csr_npz(&path, &[0, 2, 2, 3], &[0, 2, 1], &[1.0, 2.5, -3.0], (3, 3), false).unwrap();
     let data = load(&Source::Path(path.clone()), &LoadOptions::default()).unwrap();
     let expected = obcut::Csr {
         offsets: vec![0, 2, 2, 3],
@@ -112,30 +81,15 @@ fn an_output_is_checked_before_the_work() {
     let at = |name: &str| folder.path().join(name);
     assert!(check_output(&at("a.csv"), false).is_ok());
     fs::write(at("b.csv"), "x").unwrap();
-    assert!(matches!(
-        check_output(&at("b.csv"), false),
-        Err(Error::OutputExists { .. })
-    ));
+    assert!(matches!(check_output(&at("b.csv"), false), Err(Error::OutputExists { .. })));
     assert!(check_output(&at("b.csv"), true).is_ok());
-    assert!(matches!(
-        check_output(&at("a.xyz"), false),
-        Err(Error::OutputSuffix { .. })
-    ));
-    assert!(matches!(
-        check_output(&at("no/a.csv"), false),
-        Err(Error::OutputFolder { .. })
-    ));
+    assert!(matches!(check_output(&at("a.xyz"), false), Err(Error::OutputSuffix { .. })));
+    assert!(matches!(check_output(&at("no/a.csv"), false), Err(Error::OutputFolder { .. })));
     fs::create_dir(at("c.csv")).unwrap();
-    assert!(matches!(
-        check_output(&at("c.csv"), true),
-        Err(Error::IsDirectory { .. })
-    ));
+    assert!(matches!(check_output(&at("c.csv"), true), Err(Error::IsDirectory { .. })));
     // The check leaves nothing behind.
     assert_eq!(names_in(folder.path()), ["b.csv", "c.csv"]);
-    for error in [
-        check_output(&at("b.csv"), false),
-        check_output(&at("a.xyz"), false),
-    ] {
+    for error in [check_output(&at("b.csv"), false), check_output(&at("a.xyz"), false)] {
         assert!(error.unwrap_err().is_usage());
     }
 }
@@ -150,10 +104,7 @@ fn a_failed_write_leaves_nothing_and_spoils_nothing() {
         Err(std::io::Error::other("disk on fire"))
     });
     let text = failed.unwrap_err().to_string();
-    assert!(
-        text.contains("out.csv") && text.contains("disk on fire"),
-        "{text}"
-    );
+    assert!(text.contains("out.csv") && text.contains("disk on fire"), "{text}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     let refused = write_atomic(&path, false, |_| Ok(()));
     assert!(matches!(refused, Err(Error::OutputExists { .. })));

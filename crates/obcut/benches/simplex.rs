@@ -36,25 +36,20 @@ struct Data {
 }
 
 fn letters(n: usize, d: usize, n_anchors: usize, noise: f64, numbers: &mut Numbers) -> Data {
-    let centres: Vec<Vec<f64>> = (0..26)
-        .map(|_| (0..d).map(|_| 7.5 + 2.0 * numbers.normal()).collect())
-        .collect();
+    let centres: Vec<Vec<f64>> =
+        (0..26).map(|_| (0..d).map(|_| 7.5 + 2.0 * numbers.normal()).collect()).collect();
     let groups: Vec<usize> = (0..n).map(|_| numbers.below(26)).collect();
     let mut rows: Vec<Vec<f64>> = groups
         .iter()
         .map(|&g| {
             let centre = &centres[g];
-            centre
-                .iter()
-                .map(|c| (c + noise * numbers.normal()).round().clamp(0.0, 15.0))
-                .collect()
+            centre.iter().map(|c| (c + noise * numbers.normal()).round().clamp(0.0, 15.0)).collect()
         })
         .collect();
     for j in 0..d {
         let low = rows.iter().fold(f64::INFINITY, |a, r| a.min(r[j]));
         let high = rows.iter().fold(f64::NEG_INFINITY, |a, r| a.max(r[j]));
-        rows.iter_mut()
-            .for_each(|r| r[j] = (r[j] - low) / (high - low).max(1.0));
+        rows.iter_mut().for_each(|r| r[j] = (r[j] - low) / (high - low).max(1.0));
     }
     let seeds: Vec<usize> = (0..n_anchors).map(|_| numbers.below(n)).collect();
     let mut anchors = vec![vec![0.0; d]; n_anchors];
@@ -65,46 +60,30 @@ fn letters(n: usize, d: usize, n_anchors: usize, noise: f64, numbers: &mut Numbe
             .min_by(|&a, &b| far(seeds[a]).total_cmp(&far(seeds[b])))
             .expect("there are anchors");
         counts[nearest] += 1.0;
-        anchors[nearest]
-            .iter_mut()
-            .zip(row)
-            .for_each(|(a, x)| *a += x);
+        anchors[nearest].iter_mut().zip(row).for_each(|(a, x)| *a += x);
     }
     for (anchor, count) in anchors.iter_mut().zip(&counts) {
         anchor.iter_mut().for_each(|a| *a /= count.max(1.0));
     }
-    Data {
-        d,
-        rows,
-        groups,
-        anchors,
-    }
+    Data { d, rows, groups, anchors }
 }
 
 /// Rows that mix `mixed` of the anchors evenly, with a little noise: large supports.
 fn mixtures(n: usize, d: usize, n_anchors: usize, mixed: usize, numbers: &mut Numbers) -> Data {
-    let anchors: Vec<Vec<f64>> = (0..n_anchors)
-        .map(|_| (0..d).map(|_| numbers.next()).collect())
-        .collect();
+    let anchors: Vec<Vec<f64>> =
+        (0..n_anchors).map(|_| (0..d).map(|_| numbers.next()).collect()).collect();
     let rows = (0..n)
         .map(|_| {
             let first = numbers.below(n_anchors);
             (0..d)
                 .map(|j| {
-                    let sum: f64 = (0..mixed)
-                        .map(|s| anchors[(first + s) % n_anchors][j])
-                        .sum();
+                    let sum: f64 = (0..mixed).map(|s| anchors[(first + s) % n_anchors][j]).sum();
                     sum / mixed as f64 + 0.01 * numbers.normal()
                 })
                 .collect()
         })
         .collect();
-    Data {
-        d,
-        rows,
-        groups: vec![0; n],
-        anchors,
-    }
+    Data { d, rows, groups: vec![0; n], anchors }
 }
 
 impl Data {
@@ -113,11 +92,8 @@ impl Data {
         let mut g = vec![0.0; m * m];
         for i in 0..m {
             for j in 0..m {
-                g[i * m + j] = self.anchors[i]
-                    .iter()
-                    .zip(&self.anchors[j])
-                    .map(|(a, b)| a * b)
-                    .sum();
+                g[i * m + j] =
+                    self.anchors[i].iter().zip(&self.anchors[j]).map(|(a, b)| a * b).sum();
             }
         }
         Gram::new(g, m, 0.0)
@@ -129,15 +105,7 @@ impl Data {
         let mut numbers = Numbers(1);
         let q: Vec<Vec<f64>> = (0..26)
             .map(|_| {
-                (0..m)
-                    .map(|_| {
-                        if numbers.next() < 0.1 {
-                            numbers.next()
-                        } else {
-                            0.0
-                        }
-                    })
-                    .collect()
+                (0..m).map(|_| if numbers.next() < 0.1 { numbers.next() } else { 0.0 }).collect()
             })
             .collect();
         self.rows
@@ -145,11 +113,7 @@ impl Data {
             .zip(&self.groups)
             .map(|(x, &g)| {
                 let inner = |a: &Vec<f64>| -> f64 { a.iter().zip(x).map(|(a, x)| a * x).sum() };
-                self.anchors
-                    .iter()
-                    .zip(&q[g])
-                    .map(|(a, q)| 2.0 * inner(a) + lambda * q)
-                    .collect()
+                self.anchors.iter().zip(&q[g]).map(|(a, q)| 2.0 * inner(a) + lambda * q).collect()
             })
             .collect()
     }
@@ -169,10 +133,7 @@ fn rate(n: usize, mut pass: impl FnMut()) -> f64 {
 
 /// Whether the word given on the command line, if any, is part of the name.
 fn wanted(name: &str) -> bool {
-    std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .all(|a| name.contains(&a))
+    std::env::args().skip(1).filter(|a| !a.starts_with('-')).all(|a| name.contains(&a))
 }
 
 fn compare(name: &str, data: &Data, lambda: f64, numbers: &mut Numbers) {
@@ -189,11 +150,7 @@ fn compare(name: &str, data: &Data, lambda: f64, numbers: &mut Numbers) {
         groups: data.groups.clone(),
         anchors: data.anchors.clone(),
     };
-    moved
-        .anchors
-        .iter_mut()
-        .flatten()
-        .for_each(|a| *a += 0.003 * numbers.normal());
+    moved.anchors.iter_mut().flatten().for_each(|a| *a += 0.003 * numbers.normal());
     let moved_gram = moved.gram();
     let moved_terms = moved.linear_terms(lambda);
 
@@ -236,10 +193,7 @@ fn compare(name: &str, data: &Data, lambda: f64, numbers: &mut Numbers) {
         gradient.solve(&gram, f, &mut b);
         gap_theirs += kkt_gap(&gram, f, &b) / few as f64;
         b.fill(0.0);
-        support
-            .iter()
-            .zip(weights)
-            .for_each(|(&m, &w)| b[m as usize] = w);
+        support.iter().zip(weights).for_each(|(&m, &w)| b[m as usize] = w);
         gap = gap.max(kkt_gap(&gram, f, &b));
     }
     println!(
@@ -264,12 +218,7 @@ fn main() {
     let numbers = &mut Numbers(7);
     let data = letters(4000, 16, 100, 1.5, numbers);
     for lambda in [30.0, 3.0, 1.0, 0.3, 0.1, 0.0] {
-        compare(
-            &format!("16-d, M = 100, lambda {lambda}"),
-            &data,
-            lambda,
-            numbers,
-        );
+        compare(&format!("16-d, M = 100, lambda {lambda}"), &data, lambda, numbers);
     }
     let data = letters(2000, 3, 100, 1.5, numbers);
     compare("3-d, M = 100, lambda 0", &data, 0.0, numbers);
@@ -283,12 +232,7 @@ fn main() {
     compare("16-d, M = 1000, lambda 0", &data, 0.0, numbers);
     for mixed in [20, 45, 80, 100] {
         let data = mixtures(1500, 256, 100, mixed, numbers);
-        compare(
-            &format!("256-d, M = 100, {mixed} mixed"),
-            &data,
-            0.0,
-            numbers,
-        );
+        compare(&format!("256-d, M = 100, {mixed} mixed"), &data, 0.0, numbers);
     }
 
     // The local row: the 5 nearest of the anchors.
@@ -308,11 +252,7 @@ fn main() {
             near.iter()
                 .flat_map(|(_, a)| {
                     near.iter().map(|(_, b)| {
-                        a.iter()
-                            .zip(*b)
-                            .zip(x)
-                            .map(|((a, b), x)| (a - x) * (b - x))
-                            .sum::<f64>()
+                        a.iter().zip(*b).zip(x).map(|((a, b), x)| (a - x) * (b - x)).sum::<f64>()
                     })
                 })
                 .collect()

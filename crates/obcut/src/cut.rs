@@ -94,34 +94,19 @@ pub fn cut(
         return Err(ParamError::NoClusters.into());
     }
     if n == 0 || m == 0 {
-        return Err(DataError::Empty {
-            n_rows: n,
-            n_cols: m,
-        }
-        .into());
+        return Err(DataError::Empty { n_rows: n, n_cols: m }.into());
     }
     if k > n {
-        return Err(ParamError::TooManyClusters {
-            n_clusters: k,
-            n_samples: n,
-        }
-        .into());
+        return Err(ParamError::TooManyClusters { n_clusters: k, n_samples: n }.into());
     }
     if k > m {
-        return Err(ParamError::TooFewAnchors {
-            n_anchors: m,
-            n_clusters: k,
-        }
-        .into());
+        return Err(ParamError::TooFewAnchors { n_anchors: m, n_clusters: k }.into());
     }
     if n_init == 0 || max_iter == 0 {
         let name = if n_init == 0 { "n-init" } else { "max-iter" };
-        return Err(ParamError::Range {
-            name,
-            value: "0".into(),
-            hint: "it must be 1 or more",
-        }
-        .into());
+        return Err(
+            ParamError::Range { name, value: "0".into(), hint: "it must be 1 or more" }.into()
+        );
     }
     let mut context = Context::new(threads, observer)?;
     context.report(Stage::Prepare, 0, 0, None)?;
@@ -130,11 +115,7 @@ pub fn cut(
         return Err(DataError::NoEdges.into());
     }
     if keep.len() < k {
-        return Err(DataError::TooFewDistinct {
-            n_distinct: keep.len(),
-            n_clusters: k,
-        }
-        .into());
+        return Err(DataError::TooFewDistinct { n_distinct: keep.len(), n_clusters: k }.into());
     }
     let keys: Vec<u64> = (0..edges.n_rows()).map(|i| key(&edges, i)).collect();
     let weights = vec![1.0; keep.len()];
@@ -144,22 +125,12 @@ pub fn cut(
         context.set_restart(restart, n_init);
         context.report(Stage::Start, 0, 0, None)?;
         let stream = Stream::new(seed).nth(restart);
-        let start = spectral::start(
-            &edges,
-            (&weights, &keys),
-            k,
-            None,
-            stream.named("labels"),
-            &context,
-        )?;
+        let start =
+            spectral::start(&edges, (&weights, &keys), k, None, stream.named("labels"), &context)?;
         let mut labels = start.labels;
         fill_empty(&mut labels, &keys, k, stream.named("fill"));
         let order = shuffled(&keys, stream.named("sweep"));
-        let visits = Visits {
-            weights: &weights,
-            order: Some(&order),
-            max_sweeps: 10,
-        };
+        let visits = Visits { weights: &weights, order: Some(&order), max_sweeps: 10 };
         let turns = cutting::cut(
             &edges,
             &columns,
@@ -179,9 +150,7 @@ pub fn cut(
     let rule = Rule::at(&edges, &labels, &weights, &columns, k, &context)?;
     let largest = crate::solver::rule::best(&rule.sizes) as u32;
     let mut row_labels = vec![largest; n];
-    keep.iter()
-        .zip(&labels)
-        .for_each(|(&i, &l)| row_labels[i] = l);
+    keep.iter().zip(&labels).for_each(|(&i, &l)| row_labels[i] = l);
     let degrees = edges.degrees(&weights);
     let mut column_labels = column_labels(&rule);
     let lonely = degrees.iter().filter(|&&d| d == 0.0).count();
@@ -196,17 +165,9 @@ pub fn cut(
         ));
     }
     if n_fragments > 0 {
-        warnings.push(format!(
-            "the graph has {n_fragments} piece(s) too small to be clusters"
-        ));
+        warnings.push(format!("the graph has {n_fragments} piece(s) too small to be clusters"));
     }
-    Ok(BipartiteCut {
-        row_labels,
-        column_labels,
-        trace: turns.values,
-        stop: turns.stop,
-        warnings,
-    })
+    Ok(BipartiteCut { row_labels, column_labels, trace: turns.values, stop: turns.stop, warnings })
 }
 
 /// The rows that have edges, without zeros, columns ascending, and their numbers.
@@ -225,11 +186,9 @@ fn edges(graph: &Samples<'_>, normalize: bool) -> Result<(Graph, Vec<usize>), Er
             }
         };
         match graph {
-            Samples::Dense32(x) => x
-                .row(i)
-                .iter()
-                .enumerate()
-                .for_each(|(c, &v)| take(c, f64::from(v))),
+            Samples::Dense32(x) => {
+                x.row(i).iter().enumerate().for_each(|(c, &v)| take(c, f64::from(v)))
+            }
             Samples::Dense64(x) => x.row(i).iter().enumerate().for_each(|(c, &v)| take(c, v)),
             Samples::Sparse32(x) => x.each(i, |c, v| take(c, f64::from(v))),
             Samples::Sparse64(x) => x.each(i, take),
@@ -247,12 +206,7 @@ fn edges(graph: &Samples<'_>, normalize: bool) -> Result<(Graph, Vec<usize>), Er
                 count += 1;
                 bad = bad.or(Some((i, c as usize, v)));
             } else if v < 0.0 {
-                return Err(DataError::NegativeEdge {
-                    row: i,
-                    col: c as usize,
-                    value: v,
-                }
-                .into());
+                return Err(DataError::NegativeEdge { row: i, col: c as usize, value: v }.into());
             }
         }
         let sum: f64 = row.iter().map(|e| e.1).sum();
@@ -265,13 +219,7 @@ fn edges(graph: &Samples<'_>, normalize: bool) -> Result<(Graph, Vec<usize>), Er
         }
     }
     match bad {
-        Some((row, col, value)) => Err(DataError::NotFinite {
-            row,
-            col,
-            value,
-            count,
-        }
-        .into()),
+        Some((row, col, value)) => Err(DataError::NotFinite { row, col, value, count }.into()),
         None => Ok((out, keep)),
     }
 }
@@ -279,8 +227,5 @@ fn edges(graph: &Samples<'_>, normalize: bool) -> Result<(Graph, Vec<usize>), Er
 /// A hash of a row's edges. Equal rows share it: ties between them cannot matter.
 fn key(graph: &Graph, i: usize) -> u64 {
     let (columns, values) = graph.row(i);
-    columns
-        .iter()
-        .zip(values)
-        .fold(0, |key, (&c, v)| mix(key ^ u64::from(c) ^ v.to_bits()))
+    columns.iter().zip(values).fold(0, |key, (&c, v)| mix(key ^ u64::from(c) ^ v.to_bits()))
 }

@@ -53,16 +53,6 @@ pub enum ParamError {
         /// Clusters asked for.
         n_clusters: usize,
     },
-    /// M > N.
-    #[error(
-        "{n_anchors} anchors are more than the {n_distinct} distinct rows; set anchors to {n_distinct} or less, or leave them automatic"
-    )]
-    TooManyAnchors {
-        /// Anchors asked for.
-        n_anchors: usize,
-        /// Distinct rows of positive weight.
-        n_distinct: usize,
-    },
     /// Any other setting out of its range.
     #[error("{name} = {value} is out of range; {hint}")]
     Range {
@@ -84,7 +74,7 @@ pub enum ParamError {
         choices: String,
     },
     /// Given labels, anchors or weights have the wrong length.
-    #[error("{name} has {found} entries; {expected} are needed")]
+    #[error("{found} {name} were given; {expected} are needed")]
     Length {
         /// What was given.
         name: &'static str,
@@ -174,7 +164,7 @@ pub enum DataError {
     NoWeight,
     /// Fewer than k distinct rows.
     #[error(
-        "only {n_distinct} distinct rows of positive weight for {n_clusters} clusters; set k to {n_distinct} or less"
+        "{n_clusters} clusters need as many distinct rows of positive weight, but there are only {n_distinct}; set k to {n_distinct} or less"
     )]
     TooFewDistinct {
         /// Distinct rows.
@@ -198,7 +188,9 @@ pub enum DataError {
     #[error("the graph has no edges at all")]
     NoEdges,
     /// predict got another number of features.
-    #[error("the rows have {found} features but the model was fitted on {expected}")]
+    #[error(
+        "the rows have {found} features but the model was fitted on {expected}; choose the same columns as then"
+    )]
     Features {
         /// Features of the rows given.
         found: usize,

@@ -67,10 +67,7 @@ pub(crate) fn fit(
     stage: Stage,
 ) -> Result<Centers, Error> {
     let n = rows.table.n();
-    let sample = effort
-        .rows_per_center
-        .map_or(n, |per| per.saturating_mul(k).max(2_000))
-        .min(n);
+    let sample = effort.rows_per_center.map_or(n, |per| per.saturating_mul(k).max(2_000)).min(n);
     if sample >= n {
         return best_of(rows, k, effort, stream, context, stage);
     }
@@ -78,11 +75,7 @@ pub(crate) fn fit(
     let table = rows.table.subset(&chosen);
     let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
     let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
-    let part = Weighted {
-        table: &table,
-        weights: &weights,
-        keys: &keys,
-    };
+    let part = Weighted { table: &table, weights: &weights, keys: &keys };
     let centers = best_of(&part, k, effort, stream, context, stage)?;
     lloyd(rows, centers, effort.full_passes, context, stage)
 }
@@ -102,10 +95,7 @@ fn best_of(
             Seeding::Rows => random::choose(rows.keys, k, stream),
             Seeding::PlusPlus => plus_plus(rows, k, stream, context)?,
         };
-        let start = Centers {
-            values: gather(rows.table, &chosen),
-            inertia: f64::INFINITY,
-        };
+        let start = Centers { values: gather(rows.table, &chosen), inertia: f64::INFINITY };
         let centers = lloyd(rows, start, effort.iterations, context, stage)?;
         if best.as_ref().is_none_or(|b| centers.inertia < b.inertia) {
             best = Some(centers);
@@ -136,17 +126,14 @@ fn plus_plus(
     let first = (0..n)
         .min_by(|&a, &b| {
             let clock = |i: usize| -stream.uniform(rows.keys[i]).ln() / rows.weights[i];
-            clock(a)
-                .total_cmp(&clock(b))
-                .then(rows.keys[a].cmp(&rows.keys[b]))
+            clock(a).total_cmp(&clock(b)).then(rows.keys[a].cmp(&rows.keys[b]))
         })
         .expect("at least one row");
     let mut chosen = vec![first as u32];
     let mut center = vec![0.0; d];
     while chosen.len() < k {
         let stream = stream.nth(chosen.len());
-        rows.table
-            .row(*chosen.last().expect("one at least") as usize, &mut center);
+        rows.table.row(*chosen.last().expect("one at least") as usize, &mut center);
         let points = rows.table.points(center.clone());
         let firsts = context.map_into(n, &mut nearest, 1, |range, nearest| {
             let (mut row, mut distance, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
@@ -154,15 +141,11 @@ fn plus_plus(
             for (i, near) in range.zip(nearest) {
                 let (dot, norm) = if rows.table.is_sparse() {
                     let norm = rows.table.squared_norm(i, &mut scratch);
-                    (
-                        rows.table.products(i..i + 1, &points, &mut scratch)[0],
-                        norm,
-                    )
+                    (rows.table.products(i..i + 1, &points, &mut scratch)[0], norm)
                 } else {
                     (0.0, 0.0)
                 };
-                rows.table
-                    .distances(i, &points, &[0], (&[dot], norm), &mut row, &mut distance);
+                rows.table.distances(i, &points, &[0], (&[dot], norm), &mut row, &mut distance);
                 *near = near.min(distance[0]);
                 let mass = rows.weights[i] * *near;
                 let clock = -stream.uniform(rows.keys[i]).ln() / mass;
@@ -202,10 +185,7 @@ fn lloyd(
         context.report(stage, iteration, iterations, None)?;
         let points = rows.table.points(centers.values);
         let assignment = assign(rows, &points, context)?;
-        centers = Centers {
-            inertia: assignment.inertia,
-            values: points.values,
-        };
+        centers = Centers { inertia: assignment.inertia, values: points.values };
         if assignment.labels == last {
             break;
         }
@@ -254,17 +234,11 @@ fn smallest(products: &[f64], norms: &[f64], shifted: &mut [f64]) -> (f64, usize
         *out = norm - 2.0 * f;
     }
     let chunks = shifted.chunks_exact(8);
-    let mut least = chunks
-        .remainder()
-        .iter()
-        .fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
+    let mut least =
+        chunks.remainder().iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
     for chunk in chunks {
         for l in 0..8 {
-            lanes[l] = if chunk[l] < lanes[l] {
-                chunk[l]
-            } else {
-                lanes[l]
-            };
+            lanes[l] = if chunk[l] < lanes[l] { chunk[l] } else { lanes[l] };
         }
     }
     least = lanes.iter().fold(least, |a, &b| if b < a { b } else { a });
@@ -296,9 +270,7 @@ fn means(
                 continue;
             }
             // A cluster of one must not be emptied to fill another.
-            let Some(i) = candidates
-                .by_ref()
-                .find(|&i| counts[labels[i as usize] as usize] > 1)
+            let Some(i) = candidates.by_ref().find(|&i| counts[labels[i as usize] as usize] > 1)
             else {
                 break;
             };
@@ -324,10 +296,7 @@ fn means(
         },
         |(part, part_weights)| {
             sums.iter_mut().zip(part).for_each(|(s, p)| *s += p);
-            weights
-                .iter_mut()
-                .zip(part_weights)
-                .for_each(|(s, p)| *s += p);
+            weights.iter_mut().zip(part_weights).for_each(|(s, p)| *s += p);
         },
     )?;
     for j in 0..k {
@@ -346,11 +315,7 @@ fn means(
 pub(crate) fn nearest_point(table: &Table<'_>, i: usize, points: &Points) -> Vec<f64> {
     let mut row = vec![0.0; table.d()];
     table.row(i, &mut row);
-    points
-        .values
-        .chunks_exact(table.d())
-        .map(|a| -squared_distance(&row, a))
-        .collect()
+    points.values.chunks_exact(table.d()).map(|a| -squared_distance(&row, a)).collect()
 }
 
 #[cfg(test)]
@@ -372,19 +337,13 @@ mod tests {
         let centers = Stream::new(2).values(m * d);
         let (weights, keys, scaling) = table_of(&x, n);
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
-        let rows = Weighted {
-            table: &table,
-            weights: &weights,
-            keys: &keys,
-        };
+        let rows = Weighted { table: &table, weights: &weights, keys: &keys };
         let context = Context::new(2, &Silent).unwrap();
         let found = assign(&rows, &table.points(centers.clone()), &context).unwrap();
         for i in 0..n {
             let distance =
                 |j: usize| squared_distance(&x[i * d..(i + 1) * d], &centers[j * d..(j + 1) * d]);
-            let best = (0..m)
-                .min_by(|&a, &b| distance(a).total_cmp(&distance(b)))
-                .unwrap();
+            let best = (0..m).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap();
             assert_eq!(found.labels[i] as usize, best);
             assert!((found.distances[i] - distance(best)).abs() < 1e-12);
         }
@@ -396,11 +355,7 @@ mod tests {
         let x = Stream::new(3).values(n * d);
         let (weights, keys, scaling) = table_of(&x, n);
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
-        let rows = Weighted {
-            table: &table,
-            weights: &weights,
-            keys: &keys,
-        };
+        let rows = Weighted { table: &table, weights: &weights, keys: &keys };
         let context = Context::new(2, &Silent).unwrap();
         // All centres but one far away: all but one are empty at first.
         let mut values = vec![50.0; k * d];
@@ -413,25 +368,18 @@ mod tests {
             last = assignment.inertia;
             values = means(&rows, &assignment, points.values, &context).unwrap();
         }
-        let labels = assign(&rows, &table.points(values), &context)
-            .unwrap()
-            .labels;
+        let labels = assign(&rows, &table.points(values), &context).unwrap().labels;
         assert!((0..k as u32).all(|j| labels.contains(&j)));
     }
 
     #[test]
     fn plus_plus_draws_distinct_rows_and_takes_every_far_group() {
         let (n, d, k) = (200, 2, 4);
-        let x: Vec<f64> = (0..n)
-            .flat_map(|i| [f64::from((i % 4) as u8) * 100.0, i as f64 * 1e-3])
-            .collect();
+        let x: Vec<f64> =
+            (0..n).flat_map(|i| [f64::from((i % 4) as u8) * 100.0, i as f64 * 1e-3]).collect();
         let (weights, keys, scaling) = table_of(&x, n);
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
-        let rows = Weighted {
-            table: &table,
-            weights: &weights,
-            keys: &keys,
-        };
+        let rows = Weighted { table: &table, weights: &weights, keys: &keys };
         let context = Context::new(1, &Silent).unwrap();
         for seed in 0..10 {
             let chosen = plus_plus(&rows, k, Stream::new(seed), &context).unwrap();

@@ -6,6 +6,8 @@
 //!
 //! The library is pure: arrays in, labels out; it reads no files and prints nothing. The same seed
 //! and data give the same bits for any number of threads.
+#![doc = ""]
+#![doc = include_str!("../../../README.md")]
 
 pub mod error;
 pub mod graph;

@@ -18,17 +18,9 @@ impl<'a, T: Copy> DenseRef<'a, T> {
     /// When the number of values is not the product of the two.
     pub fn new(values: &'a [T], n_rows: usize, n_cols: usize) -> Result<Self, DataError> {
         if n_rows.checked_mul(n_cols) != Some(values.len()) {
-            return Err(DataError::Shape {
-                n_values: values.len(),
-                n_rows,
-                n_cols,
-            });
+            return Err(DataError::Shape { n_values: values.len(), n_rows, n_cols });
         }
-        Ok(Self {
-            values,
-            n_rows,
-            n_cols,
-        })
+        Ok(Self { values, n_rows, n_cols })
     }
 
     /// One row.
@@ -134,12 +126,7 @@ impl<'a, T: Copy> CsrRef<'a, T> {
                 columns.at(p)
             )));
         }
-        Ok(Self {
-            offsets,
-            columns,
-            values,
-            n_cols,
-        })
+        Ok(Self { offsets, columns, values, n_cols })
     }
 
     /// The stored entries of one row as (column, value).
@@ -154,14 +141,12 @@ impl<'a, T: Copy> CsrRef<'a, T> {
         let (start, end) = (self.offsets.at(i) as usize, self.offsets.at(i + 1) as usize);
         let values = &self.values[start..end];
         match self.columns {
-            Ints::I32(c) => c[start..end]
-                .iter()
-                .zip(values)
-                .for_each(|(&c, &v)| visit(c as usize, v)),
-            Ints::I64(c) => c[start..end]
-                .iter()
-                .zip(values)
-                .for_each(|(&c, &v)| visit(c as usize, v)),
+            Ints::I32(c) => {
+                c[start..end].iter().zip(values).for_each(|(&c, &v)| visit(c as usize, v))
+            }
+            Ints::I64(c) => {
+                c[start..end].iter().zip(values).for_each(|(&c, &v)| visit(c as usize, v))
+            }
         }
     }
 
@@ -183,12 +168,8 @@ impl<'a, T: Copy> CsrRef<'a, T> {
     where
         T: std::ops::Add<Output = T>,
     {
-        let mut out = Csr {
-            offsets: vec![0],
-            columns: vec![],
-            values: vec![],
-            n_cols: self.n_cols,
-        };
+        let mut out =
+            Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: self.n_cols };
         let mut row: Vec<(usize, T)> = Vec::new();
         for i in 0..self.n_rows() {
             row.clear();
@@ -354,30 +335,20 @@ impl Matrix {
     /// When the arrays do not fit together.
     pub fn samples(&self) -> Result<Samples<'_>, DataError> {
         Ok(match self {
-            Self::Dense32 {
-                values,
-                n_rows,
-                n_cols,
-            } => DenseRef::new(values, *n_rows, *n_cols)?.into(),
-            Self::Dense64 {
-                values,
-                n_rows,
-                n_cols,
-            } => DenseRef::new(values, *n_rows, *n_cols)?.into(),
-            Self::Sparse32(x) => CsrRef::new(
-                Ints::I64(&x.offsets),
-                Ints::I64(&x.columns),
-                &x.values,
-                x.n_cols,
-            )?
-            .into(),
-            Self::Sparse64(x) => CsrRef::new(
-                Ints::I64(&x.offsets),
-                Ints::I64(&x.columns),
-                &x.values,
-                x.n_cols,
-            )?
-            .into(),
+            Self::Dense32 { values, n_rows, n_cols } => {
+                DenseRef::new(values, *n_rows, *n_cols)?.into()
+            }
+            Self::Dense64 { values, n_rows, n_cols } => {
+                DenseRef::new(values, *n_rows, *n_cols)?.into()
+            }
+            Self::Sparse32(x) => {
+                CsrRef::new(Ints::I64(&x.offsets), Ints::I64(&x.columns), &x.values, x.n_cols)?
+                    .into()
+            }
+            Self::Sparse64(x) => {
+                CsrRef::new(Ints::I64(&x.offsets), Ints::I64(&x.columns), &x.values, x.n_cols)?
+                    .into()
+            }
         })
     }
 }

@@ -34,11 +34,7 @@ pub(crate) struct Scaling {
 impl Scaling {
     /// No scaling, no shift: rows as they are.
     pub fn identity(d: usize) -> Self {
-        Self {
-            kind: Scale::None,
-            shift: vec![0.0; d],
-            factor: vec![1.0; d],
-        }
+        Self { kind: Scale::None, shift: vec![0.0; d], factor: vec![1.0; d] }
     }
 
     /// Fits the scaling on the rows of positive weight, after checking that every value is finite.
@@ -63,10 +59,7 @@ impl Scaling {
             if self.kind == Scale::UnitRows {
                 let norm = point.iter().map(|v| v * v).sum::<f64>().sqrt();
                 let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
-                point
-                    .iter_mut()
-                    .zip(&self.shift)
-                    .for_each(|(v, s)| *v = *v * inverse - s);
+                point.iter_mut().zip(&self.shift).for_each(|(v, s)| *v = *v * inverse - s);
             } else {
                 for f in 0..d {
                     point[f] = (point[f] - self.shift[f]) * self.factor[f];
@@ -125,13 +118,7 @@ fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
         },
     )?;
     match first {
-        Some((row, col, value)) => Err(DataError::NotFinite {
-            row,
-            col,
-            value,
-            count,
-        }
-        .into()),
+        Some((row, col, value)) => Err(DataError::NotFinite { row, col, value, count }.into()),
         None => Ok(()),
     }
 }
@@ -147,10 +134,7 @@ impl<T: Real> Entries for DenseRef<'_, T> {
         (self.n_rows(), self.n_cols())
     }
     fn entries(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
-        self.row(row)
-            .iter()
-            .enumerate()
-            .for_each(|(f, v)| visit(f, v.to_f64()));
+        self.row(row).iter().enumerate().for_each(|(f, v)| visit(f, v.to_f64()));
     }
 }
 
@@ -218,11 +202,7 @@ fn fit<E: Entries>(
 ) -> Result<Scaling, Error> {
     let (n, d) = x.shape();
     let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-    let limit = if single && kind == Scale::None {
-        LIMIT_F32
-    } else {
-        LIMIT
-    };
+    let limit = if single && kind == Scale::None { LIMIT_F32 } else { LIMIT };
     let mut columns = Columns::new(d);
     context.fold(
         n,
@@ -252,22 +232,10 @@ fn fit<E: Entries>(
         |part| columns.merge(part),
     )?;
     if let Some((row, col, value)) = columns.first_bad {
-        return Err(DataError::NotFinite {
-            row,
-            col,
-            value,
-            count: columns.bad as usize,
-        }
-        .into());
+        return Err(DataError::NotFinite { row, col, value, count: columns.bad as usize }.into());
     }
     if let Some((row, col, value)) = columns.large {
-        return Err(DataError::TooLarge {
-            row,
-            col,
-            value,
-            limit,
-        }
-        .into());
+        return Err(DataError::TooLarge { row, col, value, limit }.into());
     }
     if columns.rows == 0 {
         return Err(DataError::NoWeight.into());
@@ -281,12 +249,7 @@ fn fit<E: Entries>(
         }
     }
     let mean: Vec<f64> = (0..d)
-        .map(|f| {
-            rounded(
-                columns.sum[f] / columns.weight,
-                columns.max[f] - columns.min[f],
-            )
-        })
+        .map(|f| rounded(columns.sum[f] / columns.weight, columns.max[f] - columns.min[f]))
         .collect();
     let counts = columns.min.iter().all(|&v| v >= 0.0)
         && columns.zeros as f64 > SPARSE_COUNTS * columns.rows as f64 * d as f64;
@@ -296,17 +259,11 @@ fn fit<E: Entries>(
         named => named,
     };
     let inverse = |range: f64| {
-        if range > 0.0 && (1.0 / range).is_finite() {
-            1.0 / range
-        } else {
-            0.0
-        }
+        if range > 0.0 && (1.0 / range).is_finite() { 1.0 / range } else { 0.0 }
     };
     let (shift, factor) = match kind {
         Scale::MinMax | Scale::Auto => {
-            let factor = (0..d)
-                .map(|f| inverse(columns.max[f] - columns.min[f]))
-                .collect();
+            let factor = (0..d).map(|f| inverse(columns.max[f] - columns.min[f])).collect();
             (mean, factor)
         }
         Scale::None => (mean, vec![1.0; d]),
@@ -314,20 +271,14 @@ fn fit<E: Entries>(
             let squares = second_pass(d, n, context, |i, part: &mut Vec<f64>| {
                 let w = weight(i);
                 // Entries that are not stored are corrected for below.
-                x.entries(i, |f, v| {
-                    part[f] += w * ((v - mean[f]).powi(2) - mean[f].powi(2))
-                });
+                x.entries(i, |f, v| part[f] += w * ((v - mean[f]).powi(2) - mean[f].powi(2)));
             })?;
             let factor = (0..d)
                 .map(|f| {
                     let constant = columns.max[f] <= columns.min[f];
                     let variance = squares[f] / columns.weight + mean[f].powi(2);
                     let deviation = variance.max(0.0).sqrt();
-                    if constant {
-                        0.0
-                    } else {
-                        inverse(rounded(deviation, deviation))
-                    }
+                    if constant { 0.0 } else { inverse(rounded(deviation, deviation)) }
                 })
                 .collect();
             (mean, factor)
@@ -341,30 +292,17 @@ fn fit<E: Entries>(
                     x.entries(i, |f, v| part[f] += w * v);
                 }
             })?;
-            (
-                sum.iter()
-                    .map(|s| rounded(s / columns.weight, 1.0))
-                    .collect(),
-                vec![1.0; d],
-            )
+            (sum.iter().map(|s| rounded(s / columns.weight, 1.0)).collect(), vec![1.0; d])
         }
     };
-    Ok(Scaling {
-        kind,
-        shift,
-        factor,
-    })
+    Ok(Scaling { kind, shift, factor })
 }
 
 /// Rounds to about a millionth of `range`. A sum's last bits depend on the order of the rows; without
 /// them the scaled rows, and all that is chosen by their content, do not. Any shift will do.
 fn rounded(value: f64, range: f64) -> f64 {
     let step = (range.log2().floor() - 20.0).exp2();
-    if step.is_normal() {
-        (value / step).round() * step
-    } else {
-        value
-    }
+    if step.is_normal() { (value / step).round() * step } else { value }
 }
 
 fn second_pass(
@@ -456,12 +394,7 @@ mod tests {
         let x = [0.0, 1.0, f64::NAN, 2.0, f64::INFINITY, 3.0];
         let samples = DenseRef::new(&x, 3, 2).unwrap().into();
         match Scaling::fit(&samples, None, Scale::Auto, &context) {
-            Err(Error::Data(DataError::NotFinite {
-                row: 1,
-                col: 0,
-                count: 2,
-                ..
-            })) => {}
+            Err(Error::Data(DataError::NotFinite { row: 1, col: 0, count: 2, .. })) => {}
             other => panic!("{other:?}"),
         }
     }

@@ -32,18 +32,12 @@ impl<'a> Context<'a> {
     /// A pool of `threads`; 0 takes what the machine (and its quota) allows.
     pub fn new(threads: usize, observer: &'a dyn Observer) -> Result<Self, Error> {
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
+            // More threads than chunks would idle.
+            .num_threads(threads.min(MAX_CHUNKS))
             .thread_name(|i| format!("obcut-{i}"))
             .build()
-            .map_err(|e| Error::Numeric {
-                stage: "threads",
-                detail: e.to_string(),
-            })?;
-        Ok(Self {
-            pool,
-            observer,
-            restart: (0, 1),
-        })
+            .map_err(|e| Error::Numeric { stage: "threads", detail: e.to_string() })?;
+        Ok(Self { pool, observer, restart: (0, 1) })
     }
 
     /// Says which restart the next reports belong to.
@@ -60,23 +54,13 @@ impl<'a> Context<'a> {
         objective: Option<f64>,
     ) -> Result<(), Error> {
         let restart = self.restart;
-        self.observer.progress(&Progress {
-            stage,
-            iteration,
-            max_iterations,
-            objective,
-            restart,
-        });
+        self.observer.progress(&Progress { stage, iteration, max_iterations, objective, restart });
         self.check()
     }
 
     /// An error when the observer wants to stop.
     pub fn check(&self) -> Result<(), Error> {
-        if self.observer.cancelled() {
-            Err(Error::Cancelled)
-        } else {
-            Ok(())
-        }
+        if self.observer.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     /// Maps every chunk of `0..n`; results come in chunk order.
@@ -112,10 +96,7 @@ impl<'a> Context<'a> {
             out.par_chunks_mut(len * stride)
                 .with_max_len(1)
                 .enumerate()
-                .map(|(c, part)| {
-                    self.check()
-                        .map(|()| map(c * len..((c + 1) * len).min(n), part))
-                })
+                .map(|(c, part)| self.check().map(|()| map(c * len..((c + 1) * len).min(n), part)))
                 .collect()
         })
     }
@@ -150,12 +131,8 @@ impl<'a> Context<'a> {
         n: usize,
         map: impl Fn(usize) -> R + Sync,
     ) -> Result<Vec<R>, Error> {
-        self.pool.install(|| {
-            (0..n)
-                .into_par_iter()
-                .map(|i| self.check().map(|()| map(i)))
-                .collect()
-        })
+        self.pool
+            .install(|| (0..n).into_par_iter().map(|i| self.check().map(|()| map(i))).collect())
     }
 }
 
@@ -181,9 +158,7 @@ mod tests {
     fn a_fold_merges_in_chunk_order() {
         let context = Context::new(4, &Silent).unwrap();
         let mut seen = Vec::new();
-        context
-            .fold(30_000, |r| r.start, |start| seen.push(start))
-            .unwrap();
+        context.fold(30_000, |r| r.start, |start| seen.push(start)).unwrap();
         assert!(seen.is_sorted() && seen.len() == 30_000usize.div_ceil(chunk_len(30_000)));
     }
 
@@ -196,9 +171,6 @@ mod tests {
             }
         }
         let context = Context::new(2, &No).unwrap();
-        assert!(matches!(
-            context.map(10, |r| r.start),
-            Err(Error::Cancelled)
-        ));
+        assert!(matches!(context.map(10, |r| r.start), Err(Error::Cancelled)));
     }
 }

@@ -61,11 +61,8 @@ pub(crate) fn mix(x: u64) -> u64 {
 
 /// Positions of the `count` smallest ranks of `keys` in `stream`, ascending by position.
 pub(crate) fn choose(keys: &[u64], count: usize, stream: Stream) -> Vec<u32> {
-    let mut order: Vec<(u64, u32)> = keys
-        .iter()
-        .enumerate()
-        .map(|(i, &key)| (stream.rank(key), i as u32))
-        .collect();
+    let mut order: Vec<(u64, u32)> =
+        keys.iter().enumerate().map(|(i, &key)| (stream.rank(key), i as u32)).collect();
     if count < order.len() {
         order.select_nth_unstable(count);
         order.truncate(count);
@@ -77,11 +74,8 @@ pub(crate) fn choose(keys: &[u64], count: usize, stream: Stream) -> Vec<u32> {
 
 /// All positions in the order of their ranks.
 pub(crate) fn shuffled(keys: &[u64], stream: Stream) -> Vec<u32> {
-    let mut order: Vec<(u64, u32)> = keys
-        .iter()
-        .enumerate()
-        .map(|(i, &key)| (stream.rank(key), i as u32))
-        .collect();
+    let mut order: Vec<(u64, u32)> =
+        keys.iter().enumerate().map(|(i, &key)| (stream.rank(key), i as u32)).collect();
     order.sort_unstable();
     order.into_iter().map(|(_, i)| i).collect()
 }
@@ -95,14 +89,9 @@ mod tests {
         let keys: Vec<u64> = (0..500).map(mix).collect();
         let reversed: Vec<u64> = keys.iter().rev().copied().collect();
         let stream = Stream::new(3).named("anchors");
-        let mut a: Vec<u64> = choose(&keys, 20, stream)
-            .iter()
-            .map(|&i| keys[i as usize])
-            .collect();
-        let mut b: Vec<u64> = choose(&reversed, 20, stream)
-            .iter()
-            .map(|&i| reversed[i as usize])
-            .collect();
+        let mut a: Vec<u64> = choose(&keys, 20, stream).iter().map(|&i| keys[i as usize]).collect();
+        let mut b: Vec<u64> =
+            choose(&reversed, 20, stream).iter().map(|&i| reversed[i as usize]).collect();
         a.sort_unstable();
         b.sort_unstable();
         assert_eq!(a, b);
@@ -111,14 +100,8 @@ mod tests {
     #[test]
     fn streams_of_other_names_numbers_and_seeds_differ() {
         let root = Stream::new(0);
-        let all = [
-            root,
-            Stream::new(1),
-            root.named("a"),
-            root.named("b"),
-            root.nth(0),
-            root.nth(1),
-        ];
+        let all =
+            [root, Stream::new(1), root.named("a"), root.named("b"), root.nth(0), root.nth(1)];
         for (i, a) in all.iter().enumerate() {
             assert!(all[..i].iter().all(|b| b.rank(7) != a.rank(7)));
         }

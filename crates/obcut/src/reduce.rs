@@ -113,25 +113,15 @@ mod tests {
         let reduced = Reduced::new(&table, &context).unwrap();
         for (i, j) in [(0, 0), (3, 77), (149, 2), (130, 129)] {
             let full = gemm::dot(&x[i * d..(i + 1) * d], &x[j * d..(j + 1) * d]);
-            let small = gemm::dot(
-                &reduced.rows[i * n..(i + 1) * n],
-                &reduced.rows[j * n..(j + 1) * n],
-            );
+            let small =
+                gemm::dot(&reduced.rows[i * n..(i + 1) * n], &reduced.rows[j * n..(j + 1) * n]);
             assert!((full - small).abs() < 1e-8, "{full} {small}");
         }
         // The mean of rows 3, 4 and 5.
         let mean = |rows: &[f64], d: usize| -> Vec<f64> {
-            (0..d)
-                .map(|f| (3..6).map(|i| rows[i * d + f]).sum::<f64>() / 3.0)
-                .collect()
+            (0..d).map(|f| (3..6).map(|i| rows[i * d + f]).sum::<f64>() / 3.0).collect()
         };
-        let back = reduced
-            .restore(&mean(&reduced.rows, n), &table, &context)
-            .unwrap();
-        assert!(
-            back.iter()
-                .zip(mean(&x, d))
-                .all(|(a, b)| (a - b).abs() < 1e-8)
-        );
+        let back = reduced.restore(&mean(&reduced.rows, n), &table, &context).unwrap();
+        assert!(back.iter().zip(mean(&x, d)).all(|(a, b)| (a - b).abs() < 1e-8));
     }
 }

@@ -66,33 +66,17 @@ impl<'a> Table<'a> {
         let zero = if samples.is_sparse() {
             let unit = scaling.kind == Scale::UnitRows;
             let scaled = |(s, f): (&f64, &f64)| if unit { -s } else { -s * f };
-            scaling
-                .shift
-                .iter()
-                .zip(&scaling.factor)
-                .map(scaled)
-                .collect()
+            scaling.shift.iter().zip(&scaling.factor).map(scaled).collect()
         } else {
             Vec::new()
         };
-        Self {
-            samples,
-            scaling,
-            rows: None,
-            zero,
-        }
+        Self { samples, scaling, rows: None, zero }
     }
 
     /// The same table with some of its rows, in the order given.
     pub fn subset(&self, positions: &[u32]) -> Self {
-        let rows = positions
-            .iter()
-            .map(|&p| self.source(p as usize) as u32)
-            .collect();
-        Self {
-            rows: Some(rows),
-            ..self.clone()
-        }
+        let rows = positions.iter().map(|&p| self.source(p as usize) as u32).collect();
+        Self { rows: Some(rows), ..self.clone() }
     }
 
     pub fn n(&self) -> usize {
@@ -126,19 +110,11 @@ impl<'a> Table<'a> {
                         by_feature[f * n + m] = a[f] * self.scaling.factor[f];
                     }
                 }
-                let offset = values
-                    .chunks_exact(d)
-                    .map(|a| gemm::dot(a, &self.zero))
-                    .collect();
+                let offset = values.chunks_exact(d).map(|a| gemm::dot(a, &self.zero)).collect();
                 Kernel::Sparse { by_feature, offset }
             }
         };
-        Points {
-            values,
-            n,
-            norms,
-            kernel,
-        }
+        Points { values, n, norms, kernel }
     }
 
     /// x.a for every row of the block (at most [`BLOCK`] rows) and every point: rows × M.
@@ -197,17 +173,9 @@ impl<'a> Table<'a> {
     }
 
     fn load_row<T: Real, U: Real>(&self, x: &[T], out: &mut [U]) {
-        let Scaling {
-            kind,
-            shift,
-            factor,
-        } = self.scaling;
+        let Scaling { kind, shift, factor } = self.scaling;
         if *kind == Scale::UnitRows {
-            let norm = x
-                .iter()
-                .map(|v| v.to_f64() * v.to_f64())
-                .sum::<f64>()
-                .sqrt();
+            let norm = x.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>().sqrt();
             let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
             for (out, (v, s)) in out.iter_mut().zip(x.iter().zip(shift)) {
                 *out = U::from_f64(v.to_f64() * inverse - s);
@@ -413,12 +381,7 @@ impl<'a> Table<'a> {
 pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a8
-        .remainder()
-        .iter()
-        .zip(b8.remainder())
-        .map(|(x, y)| (x - y) * (x - y))
-        .sum();
+    let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| (x - y) * (x - y)).sum();
     for (x, y) in a8.zip(b8) {
         for l in 0..8 {
             lanes[l] += (x[l] - y[l]) * (x[l] - y[l]);

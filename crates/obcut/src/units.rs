@@ -32,8 +32,7 @@ impl Units {
         let mut keys = vec![0u64; n];
         context.map_into(n, &mut keys, 1, |rows, out| {
             let mut scratch = Scratch::default();
-            rows.zip(out)
-                .for_each(|(i, key)| *key = table.key(i, &mut scratch));
+            rows.zip(out).for_each(|(i, key)| *key = table.key(i, &mut scratch));
         })?;
         let present = |i: u32| weights.is_none_or(|w| w[i as usize] > 0.0);
         let mut order: Vec<u32> = (0..n as u32).filter(|&i| present(i)).collect();
@@ -46,9 +45,8 @@ impl Units {
             let mut leaders: Vec<u32> = vec![run[0]];
             leader[run[0] as usize] = run[0];
             for &i in &run[1..] {
-                let same = leaders
-                    .iter()
-                    .find(|&&l| table.equal(l as usize, i as usize, &mut scratch));
+                let same =
+                    leaders.iter().find(|&&l| table.equal(l as usize, i as usize, &mut scratch));
                 leader[i as usize] = same.copied().unwrap_or(i);
                 if leader[i as usize] == i {
                     leaders.push(i);

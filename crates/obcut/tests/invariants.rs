@@ -103,19 +103,12 @@ proptest! {
 fn predict_repeats_the_labels_for_every_graph_type_and_setting() {
     let data = synthetic::mixture(1500, 20, 6, 3);
     let wide = random_matrix(60, 200, None, 4, true);
-    for matrix in [
-        &data.matrix,
-        &common::to_f64(&data.matrix),
-        &common::to_sparse(&data.matrix),
-        &wide,
-    ] {
+    for matrix in
+        [&data.matrix, &common::to_f64(&data.matrix), &common::to_sparse(&data.matrix), &wide]
+    {
         for graph in GraphKind::ALL.iter().copied() {
             for scale in [Scale::MinMax, Scale::Standard, Scale::UnitRows, Scale::None] {
-                let params = Params {
-                    graph,
-                    scale,
-                    ..Params::new(6)
-                };
+                let params = Params { graph, scale, ..Params::new(6) };
                 let found = fit_ok(matrix, None, &params);
                 let samples = matrix.samples().unwrap();
                 let again = found.model.predict(&samples, 2, &Silent).unwrap();
@@ -135,15 +128,10 @@ fn predict_repeats_the_labels_for_every_graph_type_and_setting() {
 
 #[test]
 fn shuffled_rows_get_the_same_clusters() {
-    for (data, k) in [
-        (synthetic::mixture(1200, 12, 5, 1), 5),
-        (synthetic::moons(800, 0.05, 2), 2),
-    ] {
+    for (data, k) in [(synthetic::mixture(1200, 12, 5, 1), 5), (synthetic::moons(800, 0.05, 2), 2)]
+    {
         for graph in GraphKind::ALL.iter().copied() {
-            let params = Params {
-                graph,
-                ..Params::new(k)
-            };
+            let params = Params { graph, ..Params::new(k) };
             let labels = fit_ok(&data.matrix, None, &params).labels;
             let order = common::order(data.labels.len(), 5);
             let shuffled = fit_ok(&common::rows(&data.matrix, &order), None, &params).labels;
@@ -159,14 +147,9 @@ fn a_sorted_file_is_no_hint() {
     // Pure noise with classes in file order: a method that deals rows out in order would score.
     let noise = random_matrix(600, 5, None, 11, false);
     let classes: Vec<u32> = (0..600).map(|i| i / 120).collect();
-    for params in [
-        Params::new(5),
-        Params {
-            lambda: 1e3,
-            row_solver: RowSolver::Authors,
-            ..Params::paper(5)
-        },
-    ] {
+    for params in
+        [Params::new(5), Params { lambda: 1e3, row_solver: RowSolver::Authors, ..Params::paper(5) }]
+    {
         let labels = fit_ok(&noise, None, &params).labels;
         let score = nmi(&labels, &classes, Average::Max).unwrap();
         assert!(score < 0.06, "{score}");
@@ -177,27 +160,18 @@ fn a_sorted_file_is_no_hint() {
 fn integer_weights_equal_copies_and_zero_means_absent() {
     let data = synthetic::mixture(400, 8, 4, 9);
     let weights: Vec<f64> = (0..400).map(|i| f64::from((i * 7 % 4) as u8)).collect();
-    let copies: Vec<usize> = (0..400)
-        .flat_map(|i| vec![i; weights[i] as usize])
-        .collect();
+    let copies: Vec<usize> = (0..400).flat_map(|i| vec![i; weights[i] as usize]).collect();
     let repeated = common::rows(&data.matrix, &copies);
     for graph in GraphKind::ALL.iter().copied() {
         for init in [Init::Spectral, Init::KMeans] {
-            let params = Params {
-                graph,
-                init,
-                ..Params::new(4)
-            };
+            let params = Params { graph, init, ..Params::new(4) };
             let weighted = fit_ok(&data.matrix, Some(&weights), &params);
             let plain = fit_ok(&repeated, None, &params);
             let expected: Vec<u32> = copies.iter().map(|&i| weighted.labels[i]).collect();
             assert_eq!(plain.labels, expected, "{graph}");
             assert_eq!(plain.model.cluster_sizes(), weighted.model.cluster_sizes());
             // Absent rows are labelled like new ones.
-            let all = plain
-                .model
-                .predict(&data.matrix.samples().unwrap(), 1, &Silent)
-                .unwrap();
+            let all = plain.model.predict(&data.matrix.samples().unwrap(), 1, &Silent).unwrap();
             assert_eq!(all, weighted.labels, "{graph}");
         }
     }
@@ -206,27 +180,17 @@ fn integer_weights_equal_copies_and_zero_means_absent() {
 #[test]
 fn odd_shapes_work() {
     let constant = matrix(vec![3.0, 1.0, 3.0, 2.0, 3.0, 9.0, 3.0, 8.0], 4, 2);
-    assert_eq!(
-        common::partition(&fit_ok(&constant, None, &Params::new(2)).labels),
-        [0, 0, 1, 1]
-    );
+    assert_eq!(common::partition(&fit_ok(&constant, None, &Params::new(2)).labels), [0, 0, 1, 1]);
     let two = matrix(vec![0.0, 1.0], 2, 1);
-    assert_eq!(
-        common::partition(&fit_ok(&two, None, &Params::new(2)).labels),
-        [0, 1]
-    );
+    assert_eq!(common::partition(&fit_ok(&two, None, &Params::new(2)).labels), [0, 1]);
     assert_eq!(fit_ok(&two, None, &Params::new(1)).labels, [0, 0]);
     let one = matrix(vec![7.0, 7.0], 1, 2);
     assert_eq!(fit_ok(&one, None, &Params::new(1)).labels, [0]);
     let data = synthetic::blobs(60, 3, 3, 1.0, 4);
     for graph in GraphKind::ALL.iter().copied() {
         for m in [3, 60] {
-            let params = Params {
-                graph,
-                n_anchors: Some(m),
-                n_anchor_sets: Some(1),
-                ..Params::new(3)
-            };
+            let params =
+                Params { graph, n_anchors: Some(m), n_anchor_sets: Some(1), ..Params::new(3) };
             let score = scores_of(&data, &params);
             // With every row an anchor the global graph links each row to itself and knows nothing.
             assert!(
@@ -236,20 +200,8 @@ fn odd_shapes_work() {
         }
         // k = N: every row its own cluster.
         let tiny = common::rows(&data.matrix, &(0..15).collect::<Vec<_>>());
-        let labels = fit_ok(
-            &tiny,
-            None,
-            &Params {
-                graph,
-                ..Params::new(15)
-            },
-        )
-        .labels;
-        assert_eq!(
-            common::partition(&labels),
-            (0..15).collect::<Vec<_>>(),
-            "{graph}"
-        );
+        let labels = fit_ok(&tiny, None, &Params { graph, ..Params::new(15) }).labels;
+        assert_eq!(common::partition(&labels), (0..15).collect::<Vec<_>>(), "{graph}");
     }
 }
 
@@ -260,15 +212,9 @@ fn sparse_and_dense_storage_give_the_same_clusters() {
     let sparse = common::to_sparse(&dense);
     for graph in GraphKind::ALL.iter().copied() {
         for scale in [Scale::MinMax, Scale::UnitRows, Scale::None] {
-            let params = Params {
-                graph,
-                scale,
-                ..Params::new(3)
-            };
-            let (a, b) = (
-                fit_ok(&dense, None, &params).labels,
-                fit_ok(&sparse, None, &params).labels,
-            );
+            let params = Params { graph, scale, ..Params::new(3) };
+            let (a, b) =
+                (fit_ok(&dense, None, &params).labels, fit_ok(&sparse, None, &params).labels);
             assert_eq!(nmi(&a, &b, Average::Max).unwrap(), 1.0, "{graph} {scale}");
         }
     }
@@ -313,19 +259,13 @@ fn given_anchors_and_given_labels_are_used() {
     let data = synthetic::blobs(200, 2, 4, 0.5, 3);
     let values = common::values(&data.matrix);
     let anchors: Vec<f64> = values[..40].to_vec();
-    let params = Params {
-        anchors: Some(anchors.clone()),
-        ..Params::new(4)
-    };
+    let params = Params { anchors: Some(anchors.clone()), ..Params::new(4) };
     let found = fit_ok(&data.matrix, None, &params);
     assert_eq!(found.model.n_anchors(), 20);
     let kept = found.model.anchors();
     assert!(kept.iter().zip(&anchors).all(|(a, b)| (a - b).abs() < 1e-5));
-    let params = Params {
-        init: Init::Given(data.labels.clone()),
-        learn: Learn::Nothing,
-        ..Params::new(4)
-    };
+    let params =
+        Params { init: Init::Given(data.labels.clone()), learn: Learn::Nothing, ..Params::new(4) };
     let found = fit_ok(&data.matrix, None, &params);
     assert_eq!(found.labels, data.labels);
 }
@@ -333,14 +273,7 @@ fn given_anchors_and_given_labels_are_used() {
 #[test]
 fn restarts_keep_the_best_score() {
     let data = synthetic::mixture(600, 8, 6, 5);
-    let found = fit_ok(
-        &data.matrix,
-        None,
-        &Params {
-            n_init: 4,
-            ..Params::new(6)
-        },
-    );
+    let found = fit_ok(&data.matrix, None, &Params { n_init: 4, ..Params::new(6) });
     let scores = &found.trace.scores;
     assert_eq!(scores.len(), 4);
     assert!(scores.iter().all(|s| *s <= scores[found.trace.kept]));
@@ -350,18 +283,9 @@ fn restarts_keep_the_best_score() {
 fn a_wide_table_gives_the_same_clusters_reduced_or_not() {
     let data = synthetic::mixture(120, 900, 4, 6);
     for graph in GraphKind::ALL.iter().copied() {
-        let params = Params {
-            graph,
-            ..Params::new(4)
-        };
-        let direct = Params {
-            reduce: obcut::Reduce::Never,
-            ..params.clone()
-        };
-        let (a, b) = (
-            fit_ok(&data.matrix, None, &params),
-            fit_ok(&data.matrix, None, &direct),
-        );
+        let params = Params { graph, ..Params::new(4) };
+        let direct = Params { reduce: obcut::Reduce::Never, ..params.clone() };
+        let (a, b) = (fit_ok(&data.matrix, None, &params), fit_ok(&data.matrix, None, &direct));
         let same = nmi(&a.labels, &b.labels, Average::Max).unwrap();
         assert!(same > 0.97, "{graph}: {same}");
     }
@@ -371,16 +295,9 @@ fn a_wide_table_gives_the_same_clusters_reduced_or_not() {
 fn rows_of_the_graph_lie_on_the_simplex() {
     let data = synthetic::mixture(700, 9, 5, 7);
     for graph in GraphKind::ALL.iter().copied() {
-        let params = Params {
-            graph,
-            n_anchor_sets: Some(3),
-            ..Params::new(5)
-        };
+        let params = Params { graph, n_anchor_sets: Some(3), ..Params::new(5) };
         let found = fit_ok(&data.matrix, None, &params);
-        let b = found
-            .model
-            .transform(&data.matrix.samples().unwrap(), 1, &Silent)
-            .unwrap();
+        let b = found.model.transform(&data.matrix.samples().unwrap(), 1, &Silent).unwrap();
         assert_eq!((b.n_rows(), b.n_cols), (700, found.model.n_anchors()));
         for i in 0..700 {
             let (columns, values) = b.row(i);
@@ -395,9 +312,7 @@ fn rows_of_the_graph_lie_on_the_simplex() {
 #[test]
 fn i32_and_i64_indices_read_alike() {
     let data = synthetic::blobs(50, 4, 2, 1.0, 1);
-    let Matrix::Sparse64(x) = common::to_sparse(&common::to_f64(&data.matrix)) else {
-        panic!()
-    };
+    let Matrix::Sparse64(x) = common::to_sparse(&common::to_f64(&data.matrix)) else { panic!() };
     let offsets: Vec<i32> = x.offsets.iter().map(|&v| v as i32).collect();
     let columns: Vec<i32> = x.columns.iter().map(|&v| v as i32).collect();
     let wide = obcut::CsrRef::new(
@@ -406,18 +321,10 @@ fn i32_and_i64_indices_read_alike() {
         &x.values,
         4,
     );
-    let narrow = obcut::CsrRef::new(
-        obcut::Ints::I32(&offsets),
-        obcut::Ints::I32(&columns),
-        &x.values,
-        4,
-    );
+    let narrow =
+        obcut::CsrRef::new(obcut::Ints::I32(&offsets), obcut::Ints::I32(&columns), &x.values, 4);
     let params = Params::new(2);
-    let a = fit(&wide.unwrap().into(), None, &params, &Silent)
-        .unwrap()
-        .labels;
-    let b = fit(&narrow.unwrap().into(), None, &params, &Silent)
-        .unwrap()
-        .labels;
+    let a = fit(&wide.unwrap().into(), None, &params, &Silent).unwrap().labels;
+    let b = fit(&narrow.unwrap().into(), None, &params, &Silent).unwrap().labels;
     assert_eq!(a, b);
 }

@@ -104,25 +104,15 @@ fn solved(
         (!support.is_empty()).then(|| value(gram, &row.f, &dense(row.n, &support, &weights)));
     solver.solve(gram, &row.f, &mut support, &mut weights);
     assert!(!support.is_empty() && support.len() == weights.len());
-    assert!(
-        support.windows(2).all(|w| w[0] < w[1]),
-        "ascending: {support:?}"
-    );
-    assert!(
-        weights.iter().all(|w| *w > 0.0 && w.is_finite()),
-        "{weights:?}"
-    );
+    assert!(support.windows(2).all(|w| w[0] < w[1]), "ascending: {support:?}");
+    assert!(weights.iter().all(|w| *w > 0.0 && w.is_finite()), "{weights:?}");
     assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let b = dense(row.n, &support, &weights);
     let gap = kkt_gap(gram, &row.f, &b);
     assert!(gap < 1e-8, "gap {gap:e}, n {}, support {support:?}", row.n);
     if let Some(before) = before {
         let after = value(gram, &row.f, &b);
-        let size = row
-            .f
-            .iter()
-            .chain(&row.gram)
-            .fold(0.0_f64, |a, x| a.max(x.abs()));
+        let size = row.f.iter().chain(&row.gram).fold(0.0_f64, |a, x| a.max(x.abs()));
         assert!(after <= before + 1e-14 * size, "{after} above {before}");
     }
     b
@@ -210,9 +200,7 @@ fn enumerate(row: &Row, ridge: f64) -> f64 {
         }
         a[p][p + 1] = 1.0;
         for c in 0..=p {
-            let pivot = (c..=p)
-                .max_by(|&x, &y| a[x][c].abs().total_cmp(&a[y][c].abs()))
-                .unwrap();
+            let pivot = (c..=p).max_by(|&x, &y| a[x][c].abs().total_cmp(&a[y][c].abs())).unwrap();
             a.swap(c, pivot);
             for r in 0..=p {
                 if r != c {
@@ -249,10 +237,7 @@ fn the_value_is_the_least_over_all_supports() {
         let gram = row.gram(ridge);
         let b = solved(&mut solver, &row, &gram, vec![], vec![]);
         let (ours, least) = (value(&gram, &row.f, &b), enumerate(&row, gram.ridge()));
-        assert!(
-            (ours - least).abs() < 1e-9,
-            "case {case}: {ours} against {least}"
-        );
+        assert!((ours - least).abs() < 1e-9, "case {case}: {ours} against {least}");
     }
 }
 
@@ -305,10 +290,7 @@ fn values_agree_with_an_interior_point_solver() {
         let difference = value(&gram, &row.f, &b) - value(&gram, &row.f, &twin);
         worst_value = worst_value.max(difference.abs());
         if user_ridge > 0.0 {
-            let far = b
-                .iter()
-                .zip(&twin)
-                .fold(0.0_f64, |a, (x, y)| a.max((x - y).abs()));
+            let far = b.iter().zip(&twin).fold(0.0_f64, |a, (x, y)| a.max((x - y).abs()));
             worst_row = worst_row.max(far);
         }
     }
@@ -337,10 +319,7 @@ fn larger_rows_agree_with_a_long_projected_gradient() {
             projection::project(&mut next, &mut Vec::new());
             twin = next;
         }
-        let far = b
-            .iter()
-            .zip(&twin)
-            .fold(0.0_f64, |a, (x, y)| a.max((x - y).abs()));
+        let far = b.iter().zip(&twin).fold(0.0_f64, |a, (x, y)| a.max((x - y).abs()));
         assert!(far < 1e-6, "weights differ by {far:e}");
     }
 }
@@ -355,11 +334,7 @@ fn degenerate_rows_give_finite_feasible_answers() {
         for gram in [&zero, &ones] {
             for size in [0.0, 1e-8, 1.0, 1e8, 1e150] {
                 let f: Vec<f64> = (0..n).map(|m| size * ((m * 7 % 5) as f64)).collect();
-                let row = Row {
-                    n,
-                    gram: gram.clone(),
-                    f,
-                };
+                let row = Row { n, gram: gram.clone(), f };
                 for (support, weights) in [(vec![], vec![]), uniform(n)] {
                     solved(&mut solver, &row, &row.gram(0.0), support, weights);
                 }
@@ -374,10 +349,7 @@ fn numbers_that_are_not_finite_leave_the_start_alone() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let (mut support, mut weights) = (vec![0, 1], vec![0.5, 0.5]);
         ActiveSet::new().solve(&gram, &[bad, 1.0], &mut support, &mut weights);
-        assert!(
-            (weights.iter().sum::<f64>() - 1.0).abs() < 1e-12,
-            "{support:?} {weights:?}"
-        );
+        assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{support:?} {weights:?}");
     }
 }
 

@@ -13,11 +13,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
     let base = Params::new(7);
     let settings = [
         base.clone(),
-        Params {
-            graph: GraphKind::Local,
-            n_init: 2,
-            ..base.clone()
-        },
+        Params { graph: GraphKind::Local, n_init: 2, ..base.clone() },
         Params {
             graph: GraphKind::Global,
             n_anchors: Some(60),
@@ -31,33 +27,14 @@ fn the_number_of_threads_does_not_change_a_bit() {
             row_solver: RowSolver::Authors,
             ..Params::paper(7)
         },
-        Params {
-            init: Init::KMeans,
-            learn: Learn::GraphOnly,
-            max_iter: 3,
-            ..base
-        },
+        Params { init: Init::KMeans, learn: Learn::GraphOnly, max_iter: 3, ..base },
     ];
     for matrix in [&data.matrix, &sparse] {
         for params in &settings {
-            let one = fit_ok(
-                matrix,
-                None,
-                &Params {
-                    threads: 1,
-                    ..params.clone()
-                },
-            );
+            let one = fit_ok(matrix, None, &Params { threads: 1, ..params.clone() });
             let bytes = one.model.to_bytes().unwrap();
             for threads in [2, 3, 8] {
-                let many = fit_ok(
-                    matrix,
-                    None,
-                    &Params {
-                        threads,
-                        ..params.clone()
-                    },
-                );
+                let many = fit_ok(matrix, None, &Params { threads, ..params.clone() });
                 assert_eq!(one.labels, many.labels, "{threads} threads, {params:?}");
                 assert_eq!(one.trace.objective, many.trace.objective);
                 assert!(
@@ -76,23 +53,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
 fn a_cut_is_the_same_for_any_number_of_threads() {
     let data = synthetic::mixture(2000, 30, 4, 2);
     let samples = data.matrix.samples().unwrap();
-    let one = cut(
-        &samples,
-        &CutParams {
-            threads: 1,
-            ..CutParams::new(4)
-        },
-        &Silent,
-    )
-    .unwrap();
-    let many = cut(
-        &samples,
-        &CutParams {
-            threads: 5,
-            ..CutParams::new(4)
-        },
-        &Silent,
-    )
-    .unwrap();
+    let one = cut(&samples, &CutParams { threads: 1, ..CutParams::new(4) }, &Silent).unwrap();
+    let many = cut(&samples, &CutParams { threads: 5, ..CutParams::new(4) }, &Silent).unwrap();
     assert_eq!(one, many);
 }

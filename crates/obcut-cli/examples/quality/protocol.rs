@@ -14,28 +14,15 @@ pub struct Data {
 
 /// A data set by its name: generated, shipped, or `NAME.npz` in the folder `OBCUT_DATA`.
 pub fn named(name: &str) -> Option<Data> {
-    let made = |made: synthetic::Labelled, k| Data {
-        matrix: made.matrix,
-        truth: made.labels,
-        k,
-    };
+    let made = |made: synthetic::Labelled, k| Data { matrix: made.matrix, truth: made.labels, k };
     match name {
         "moons" => Some(made(synthetic::moons(2000, synthetic::MOONS_NOISE, 1), 2)),
-        "rings" => Some(made(
-            synthetic::rings(3000, 3, synthetic::RINGS_NOISE, 1),
-            3,
-        )),
-        "blobs" => Some(made(
-            synthetic::blobs(2000, 8, 6, synthetic::BLOBS_SPREAD, 1),
-            6,
-        )),
+        "rings" => Some(made(synthetic::rings(3000, 3, synthetic::RINGS_NOISE, 1), 3)),
+        "blobs" => Some(made(synthetic::blobs(2000, 8, 6, synthetic::BLOBS_SPREAD, 1), 6)),
         "subspaces" => Some(made(synthetic::subspaces(2000, 30, 5, 4, 0.01, 1), 5)),
         "digits" => {
             let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../data/digits.csv.gz");
-            let options = LoadOptions {
-                truth: Some("digit".into()),
-                ..LoadOptions::default()
-            };
+            let options = LoadOptions { truth: Some("digit".into()), ..LoadOptions::default() };
             read(root, &options)
         }
         _ => {
@@ -46,11 +33,7 @@ pub fn named(name: &str) -> Option<Data> {
                 ..LoadOptions::default()
             };
             let data = read(folder.join(format!("{name}.npz")), &options)?;
-            Some(if name.starts_with("NG20") {
-                sparse(data)
-            } else {
-                data
-            })
+            Some(if name.starts_with("NG20") { sparse(data) } else { data })
         }
     }
 }
@@ -61,11 +44,7 @@ fn read(path: PathBuf, options: &LoadOptions) -> Option<Data> {
     }
     let loaded = load(&Source::Path(path), options).unwrap_or_else(|e| panic!("{e}"));
     let truth = loaded.truth.expect("the truth was asked for");
-    Some(Data {
-        matrix: loaded.matrix,
-        k: truth.names.len(),
-        truth: truth.codes,
-    })
+    Some(Data { matrix: loaded.matrix, k: truth.names.len(), truth: truth.codes })
 }
 
 /// Counts stored dense, as sparse rows.
@@ -73,12 +52,7 @@ fn sparse(data: Data) -> Data {
     let Matrix::Dense32 { values, n_cols, .. } = &data.matrix else {
         return data;
     };
-    let mut rows = Csr {
-        offsets: vec![0],
-        columns: vec![],
-        values: vec![],
-        n_cols: *n_cols,
-    };
+    let mut rows = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: *n_cols };
     for row in values.chunks_exact(*n_cols) {
         for (c, &v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
             rows.columns.push(c as i64);
@@ -86,10 +60,7 @@ fn sparse(data: Data) -> Data {
         }
         rows.offsets.push(rows.columns.len() as i64);
     }
-    Data {
-        matrix: Matrix::Sparse32(rows),
-        ..data
-    }
+    Data { matrix: Matrix::Sparse32(rows), ..data }
 }
 
 /// The same rows in another order (Fisher-Yates with a generator of its own).
@@ -98,17 +69,12 @@ pub fn shuffle(data: &Data, seed: u64) -> Data {
     let mut order: Vec<usize> = (0..n).collect();
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     for i in (1..n).rev() {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         order.swap(i, ((state >> 33) % (i as u64 + 1)) as usize);
     }
     let matrix = match &data.matrix {
-        Matrix::Dense32 {
-            values,
-            n_rows,
-            n_cols,
-        } => Matrix::Dense32 {
+        Matrix::Dense32 { values, n_rows, n_cols } => Matrix::Dense32 {
             values: order
                 .iter()
                 .flat_map(|&i| &values[i * n_cols..(i + 1) * n_cols])
@@ -117,11 +83,7 @@ pub fn shuffle(data: &Data, seed: u64) -> Data {
             n_rows: *n_rows,
             n_cols: *n_cols,
         },
-        Matrix::Dense64 {
-            values,
-            n_rows,
-            n_cols,
-        } => Matrix::Dense64 {
+        Matrix::Dense64 { values, n_rows, n_cols } => Matrix::Dense64 {
             values: order
                 .iter()
                 .flat_map(|&i| &values[i * n_cols..(i + 1) * n_cols])
@@ -133,20 +95,11 @@ pub fn shuffle(data: &Data, seed: u64) -> Data {
         Matrix::Sparse32(x) => Matrix::Sparse32(reorder(x, &order)),
         Matrix::Sparse64(x) => Matrix::Sparse64(reorder(x, &order)),
     };
-    Data {
-        matrix,
-        truth: order.iter().map(|&i| data.truth[i]).collect(),
-        k: data.k,
-    }
+    Data { matrix, truth: order.iter().map(|&i| data.truth[i]).collect(), k: data.k }
 }
 
 fn reorder<T: Copy>(x: &Csr<T>, order: &[usize]) -> Csr<T> {
-    let mut out = Csr {
-        offsets: vec![0],
-        columns: vec![],
-        values: vec![],
-        n_cols: x.n_cols,
-    };
+    let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: x.n_cols };
     for &i in order {
         let range = x.offsets[i] as usize..x.offsets[i + 1] as usize;
         out.columns.extend_from_slice(&x.columns[range.clone()]);
@@ -162,12 +115,5 @@ pub fn mean_and_deviation(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    (
-        mean,
-        if n > 1.0 {
-            (squares / (n - 1.0)).sqrt()
-        } else {
-            0.0
-        },
-    )
+    (mean, if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
 }

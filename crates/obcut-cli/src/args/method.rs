@@ -64,12 +64,7 @@ pub struct MethodArgs {
 #[command(next_help_heading = ADVANCED)]
 struct AdvancedArgs {
     /// Use the rows of this table as anchors instead of learned ones
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "anchors",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with = "anchors", hide_short_help = true)]
     given_anchors: Option<PathBuf>,
     /// Weights of the anchors in the cut
     #[arg(long, value_name = "HOW", hide_short_help = true)]
@@ -92,43 +87,23 @@ struct AdvancedArgs {
     #[arg(value_parser = word::<AnchorUpdate>())]
     anchor_update: Option<AnchorUpdate>,
     /// Pull of the proximal anchor update towards the first anchors
-    #[arg(
-        long,
-        value_name = "P",
-        hide_short_help = true,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "P", hide_short_help = true, allow_negative_numbers = true)]
     pull: Option<f64>,
     /// How the problem of a row is solved
     #[arg(long, value_name = "HOW", value_parser = word::<RowSolver>())]
     #[arg(hide_short_help = true)]
     row_solver: Option<RowSolver>,
     /// Ridge on the rows of the graph
-    #[arg(
-        long,
-        value_name = "R",
-        hide_short_help = true,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "R", hide_short_help = true, allow_negative_numbers = true)]
     ridge: Option<f64>,
     /// Most iterations of the loop
     #[arg(long, value_name = "N", hide_short_help = true)]
     max_iter: Option<usize>,
     /// Stop when the objective changes by less than this
-    #[arg(
-        long,
-        value_name = "T",
-        hide_short_help = true,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "T", hide_short_help = true, allow_negative_numbers = true)]
     tol: Option<f64>,
     /// Whether to stop when no label changes
-    #[arg(
-        long,
-        value_name = "BOOL",
-        hide_short_help = true,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, hide_possible_values = true)]
     #[arg(help = "Stop also when no label changes: true or false")]
     stop_on_labels: Option<bool>,
     /// Most label sweeps in an iteration

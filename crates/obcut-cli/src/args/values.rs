@@ -8,9 +8,7 @@ use super::words::Word;
 
 /// One of the named choices of the library, with clap's suggestions on a typo.
 pub fn word<T: Word>() -> impl TypedValueParser<Value = T> {
-    let values = T::all()
-        .iter()
-        .map(|c| PossibleValue::new(c.word()).help(c.meaning()));
+    let values = T::all().iter().map(|c| PossibleValue::new(c.word()).help(c.meaning()));
     PossibleValuesParser::new(values).map(|text| {
         let found = T::all().iter().copied().find(|c| c.word() == text);
         found.expect("clap lets only possible values through")
@@ -21,10 +19,8 @@ pub fn word<T: Word>() -> impl TypedValueParser<Value = T> {
 pub fn format() -> impl TypedValueParser<Value = Format> {
     use Format::*;
     let all = [Csv, Tsv, Npy, Npz, Parquet, Mat, Svmlight, MatrixMarket];
-    PossibleValuesParser::new(all.map(Format::name)).map(|text| {
-        text.parse()
-            .expect("clap lets only possible values through")
-    })
+    PossibleValuesParser::new(all.map(Format::name))
+        .map(|text| text.parse().expect("clap lets only possible values through"))
 }
 
 /// A number, or the word that stands for none.
@@ -45,9 +41,7 @@ fn number_or(word: &str, text: &str) -> Result<NumberOr, String> {
     if text == word {
         return Ok(NumberOr(None));
     }
-    let number = text
-        .parse()
-        .map_err(|_| format!("neither a whole number nor '{word}'"))?;
+    let number = text.parse().map_err(|_| format!("neither a whole number nor '{word}'"))?;
     Ok(NumberOr(Some(number)))
 }
 

@@ -126,39 +126,26 @@ impl Job {
         };
         let params = args.method.params()?;
         let source = args.file.clone();
-        Ok(Self {
-            source,
-            options,
-            params,
-            targets,
-            margins: args.margins,
-        })
+        Ok(Self { source, options, params, targets, margins: args.margins })
     }
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
         let start = Instant::now();
         let watch = Watch::new(talk);
         let (data, input) = input::load(&self.source, &self.options, &watch)?;
-        let samples = data
-            .matrix
-            .samples()
-            .map_err(|error| about(&self.source, error))?;
+        let samples = data.matrix.samples().map_err(|error| about(&self.source, error))?;
         self.check_anchors(samples.n_cols())?;
         let weights = data.weights.as_deref();
         let about_file = |error| about(&self.source, error);
 
         let fitting = || obcut::fit(&samples, weights, &self.params, &watch);
         let mut fit = interrupt::watched(fitting).map_err(about_file)?;
-        fit.model
-            .set_feature_names(data.feature_names.clone().unwrap_or_default());
+        fit.model.set_feature_names(data.feature_names.clone().unwrap_or_default());
         let rows = if self.margins {
             let explaining = || fit.model.explain(&samples, self.params.threads, &watch);
             RowLabels::explained(&interrupt::watched(explaining).map_err(about_file)?)
         } else {
-            RowLabels {
-                labels: fit.labels.clone(),
-                margins: None,
-            }
+            RowLabels { labels: fit.labels.clone(), margins: None }
         };
         let scores = report::scores_of(&fit.labels, &data)?;
         let mut clusters = ClusterFacts::new(&fit.labels, self.params.n_clusters);
@@ -257,23 +244,14 @@ impl Report<'_> {
         card.line("method", method);
         card.line(
             "run",
-            format!(
-                "seed {}, {}",
-                params.seed,
-                plural(self.settings.threads_used, "thread")
-            ),
+            format!("seed {}, {}", params.seed, plural(self.settings.threads_used, "thread")),
         );
         self.clusters.tell("clusters", &mut card);
-        let steps = format!(
-            "after {} ({})",
-            plural(self.iterations, "iteration"),
-            self.stopped.text()
-        );
+        let steps =
+            format!("after {} ({})", plural(self.iterations, "iteration"), self.stopped.text());
         match (self.objective, self.cut) {
-            (Some(objective), Some(cut)) => card.line(
-                "objective",
-                format!("{} {steps}, cut {}", number(objective), number(cut)),
-            ),
+            (Some(objective), Some(cut)) => card
+                .line("objective", format!("{} {steps}, cut {}", number(objective), number(cut))),
             (Some(objective), None) => {
                 card.line("objective", format!("{} {steps}", number(objective)));
             }
@@ -281,10 +259,7 @@ impl Report<'_> {
             (None, None) => {}
         }
         if self.trace.loop_rejected {
-            card.line(
-                "",
-                "learning anchors and graph scored worse, so the first cut is kept",
-            );
+            card.line("", "learning anchors and graph scored worse, so the first cut is kept");
         }
         if let Some(scores) = &self.scores {
             scores.tell(&mut card);

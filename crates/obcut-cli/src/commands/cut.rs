@@ -113,15 +113,7 @@ impl SettingFacts {
             threads,
         } = *params;
         let threads_used = report::threads(threads);
-        Self {
-            n_clusters,
-            anchor_weights,
-            normalize_rows,
-            n_init,
-            max_iter,
-            seed,
-            threads_used,
-        }
+        Self { n_clusters, anchor_weights, normalize_rows, n_init, max_iter, seed, threads_used }
     }
 }
 
@@ -167,10 +159,7 @@ impl Job {
         let watch = Watch::new(talk);
         let (data, input) = input::load(&self.source, &self.options, &watch)?;
         let about_file = |error: obcut::Error| about(&self.source, error);
-        let graph = data
-            .matrix
-            .samples()
-            .map_err(|error| about_file(error.into()))?;
+        let graph = data.matrix.samples().map_err(|error| about_file(error.into()))?;
         let (k, n_cols) = (self.params.n_clusters, graph.n_cols());
         if k > n_cols {
             bail!(Fault::Usage(format!(
@@ -185,10 +174,7 @@ impl Job {
             ("read".to_string(), input.seconds),
             ("cut".to_string(), cutting.elapsed().as_secs_f64()),
         ];
-        let rows = RowLabels {
-            labels: cut.row_labels,
-            margins: None,
-        };
+        let rows = RowLabels { labels: cut.row_labels, margins: None };
         rows.write(&self.targets, || self.write_columns(&cut.column_labels))?;
         watch.finish();
 
@@ -210,11 +196,7 @@ impl Job {
             },
             warnings: &cut.warnings,
             labels: rows.inline(&self.targets),
-            column_labels: self
-                .targets
-                .second
-                .is_none()
-                .then_some(&cut.column_labels[..]),
+            column_labels: self.targets.second.is_none().then_some(&cut.column_labels[..]),
         };
         if talk.json {
             return Ok(output::print_json(&report)?);
@@ -227,11 +209,7 @@ impl Job {
 
     fn write_columns(&self, labels: &[u32]) -> anyhow::Result<()> {
         if let Some(path) = &self.targets.second {
-            let table = LabelTable {
-                labels,
-                second: None,
-                margin: None,
-            };
+            let table = LabelTable { labels, second: None, margin: None };
             obcut_data::write_labels(path, &table, self.targets.force)?;
         }
         Ok(())
@@ -247,10 +225,7 @@ impl Report<'_> {
         self.column_clusters.tell("columns", &mut card);
         if let Some(cut) = self.cut {
             let steps = plural(self.iterations, "iteration");
-            card.line(
-                "cut",
-                format!("{} after {steps} ({})", number(cut), self.stopped.text()),
-            );
+            card.line("cut", format!("{} after {steps} ({})", number(cut), self.stopped.text()));
         }
         self.seconds.tell(&mut card);
         if let Some(path) = self.output.labels {

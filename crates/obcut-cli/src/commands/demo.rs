@@ -64,11 +64,7 @@ pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
     let n_rows = truth.codes.len();
     let n_cols = values.len() / n_rows;
     let samples: Samples<'_> = DenseRef::new(&values, n_rows, n_cols)?.into();
-    let params = Params {
-        seed: args.seed,
-        threads: args.threads.threads,
-        ..Params::new(N_DIGITS)
-    };
+    let params = Params { seed: args.seed, threads: args.threads.threads, ..Params::new(N_DIGITS) };
 
     let watch = Watch::new(talk);
     let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
@@ -96,10 +92,7 @@ pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
     let clusters: Vec<String> = (0..N_DIGITS).map(|k| k.to_string()).collect();
     let table = output::contingency(&counts, &clusters, &truth.names);
     let mut out = std::io::stdout().lock();
-    write!(
-        out,
-        "\nRows per cluster (down) and true digit (across):\n{table}\n{NEXT}"
-    )?;
+    write!(out, "\nRows per cluster (down) and true digit (across):\n{table}\n{NEXT}")?;
     Ok(out.flush()?)
 }
 
@@ -114,17 +107,11 @@ impl Report<'_> {
     fn card(&self, fit: &Fit, params: &Params) -> Card {
         let mut card = Card::new("Handwritten digits (UCI, Alpaydin and Kaynak), without labels");
         let (rows, features) = (plural(self.rows, "row"), plural(self.features, "feature"));
-        card.line(
-            "data",
-            format!("{rows} x {features}: pictures of 8 x 8 pixels"),
-        );
+        card.line("data", format!("{rows} x {features}: pictures of 8 x 8 pixels"));
         let anchors = plural(fit.model.n_anchors(), "anchor");
         let threads = plural(report::threads(params.threads), "thread");
         let (graph, seed) = (params.graph, params.seed);
-        card.line(
-            "method",
-            format!("graph {graph}, {anchors}, seed {seed}, {threads}"),
-        );
+        card.line("method", format!("graph {graph}, {anchors}, seed {seed}, {threads}"));
         self.clusters.tell("clusters", &mut card);
         if let Some(&cut) = fit.trace.cut.last() {
             card.line("cut", number(cut));
@@ -142,9 +129,7 @@ impl Report<'_> {
 /// The digits as CSV text.
 fn unpack() -> anyhow::Result<String> {
     let mut text = String::new();
-    GzDecoder::new(DIGITS)
-        .read_to_string(&mut text)
-        .context("the digits do not unpack")?;
+    GzDecoder::new(DIGITS).read_to_string(&mut text).context("the digits do not unpack")?;
     Ok(text)
 }
 
@@ -159,21 +144,13 @@ fn parse(text: &str) -> anyhow::Result<(Vec<f64>, Truth)> {
         }
         codes.push(digit.parse()?);
     }
-    Ok((
-        values,
-        Truth {
-            codes,
-            names: (0..N_DIGITS).map(|digit| digit.to_string()).collect(),
-        },
-    ))
+    Ok((values, Truth { codes, names: (0..N_DIGITS).map(|digit| digit.to_string()).collect() }))
 }
 
 fn keep(path: &Path, force: bool, text: &str) -> anyhow::Result<()> {
     let packed = path.extension().is_some_and(|suffix| suffix == "gz");
     let bytes = if packed { DIGITS } else { text.as_bytes() };
-    Ok(obcut_data::write_atomic(path, force, |file| {
-        file.write_all(bytes)
-    })?)
+    Ok(obcut_data::write_atomic(path, force, |file| file.write_all(bytes))?)
 }
 
 /// Rows per pair of cluster and digit.

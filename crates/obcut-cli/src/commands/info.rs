@@ -102,16 +102,11 @@ fn looks_like_model(source: &Source) -> bool {
     if !path.is_file() {
         return false;
     }
-    if path
-        .extension()
-        .is_some_and(|suffix| suffix.eq_ignore_ascii_case("safetensors"))
-    {
+    if path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("safetensors")) {
         return true;
     }
     let mut head = [0; 10];
-    let is_read = File::open(path)
-        .and_then(|mut file| file.read_exact(&mut head))
-        .is_ok();
+    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok();
     is_read && head[5..8] == [0, 0, 0] && &head[8..] == b"{\""
 }
 
@@ -183,9 +178,7 @@ impl<'a> TableReport<'a> {
             dtype: &description.dtype,
             stored: description.stored,
             column_names: description.columns.as_deref(),
-            arrays: arrays
-                .map(|(name, shape, dtype)| ArrayFacts { name, shape, dtype })
-                .collect(),
+            arrays: arrays.map(|(name, shape, dtype)| ArrayFacts { name, shape, dtype }).collect(),
         }
     }
 
@@ -193,11 +186,7 @@ impl<'a> TableReport<'a> {
         let mut card = Card::new(format!("{}: {} table", self.file, self.format));
         card.line(
             "shape",
-            format!(
-                "{} x {}",
-                plural(self.rows, "row"),
-                plural(self.columns, "column")
-            ),
+            format!("{} x {}", plural(self.rows, "row"), plural(self.columns, "column")),
         );
         card.line("numbers", self.dtype);
         if let Some(stored) = self.stored {

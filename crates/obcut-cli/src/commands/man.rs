@@ -35,12 +35,8 @@ pub fn run(args: &ManArgs) -> anyhow::Result<()> {
         let text = format!("{} is no folder; make it first", folder.display());
         return Err(Fault::Usage(text).into());
     }
-    let pages = std::iter::once(command.clone()).chain(
-        command
-            .get_subcommands()
-            .filter(|c| c.get_name() != "help")
-            .cloned(),
-    );
+    let pages = std::iter::once(command.clone())
+        .chain(command.get_subcommands().filter(|c| c.get_name() != "help").cloned());
     for page in pages {
         let page = Man::new(page);
         let mut text = Vec::new();

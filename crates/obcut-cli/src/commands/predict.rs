@@ -84,17 +84,12 @@ pub fn run(args: &PredictArgs, talk: &Talk) -> anyhow::Result<()> {
 impl Job {
     fn new(args: &PredictArgs) -> anyhow::Result<Self> {
         if args.model == Source::Stdin && args.file == Source::Stdin {
-            bail!(Fault::Usage(
-                "model and table cannot both be standard input".into()
-            ));
+            bail!(Fault::Usage("model and table cannot both be standard input".into()));
         }
         let targets = Targets::new(&args.output, None, &[&args.model, &args.file])?
             .with_margins(args.margins)?;
         let model = input::load_model(&args.model)?;
-        let mut options = LoadOptions {
-            truth: args.truth.clone(),
-            ..args.table.options()
-        };
+        let mut options = LoadOptions { truth: args.truth.clone(), ..args.table.options() };
         if options.columns.is_none() {
             options.columns = columns_of_model(&model, &args.file, &options)?;
         }
@@ -113,10 +108,7 @@ impl Job {
         let watch = Watch::new(talk);
         let (data, input) = input::load(&self.source, &self.options, &watch)?;
         let about_file = |error: obcut::Error| about(&self.source, error);
-        let samples = data
-            .matrix
-            .samples()
-            .map_err(|error| about_file(error.into()))?;
+        let samples = data.matrix.samples().map_err(|error| about_file(error.into()))?;
         let (found, expected) = (samples.n_cols(), self.model.n_features());
         if found != expected {
             bail!(Fault::Data(format!(
@@ -131,10 +123,7 @@ impl Job {
                 RowLabels::explained(&self.model.explain(&samples, self.threads, &watch)?)
             } else {
                 let labels = self.model.predict(&samples, self.threads, &watch)?;
-                RowLabels {
-                    labels,
-                    margins: None,
-                }
+                RowLabels { labels, margins: None }
             })
         })
         .map_err(about_file)?;
@@ -153,9 +142,7 @@ impl Job {
             clusters: ClusterFacts::new(&rows.labels, self.model.n_clusters()),
             seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
             scores,
-            output: OutputFacts {
-                labels: self.targets.labels.as_ref(),
-            },
+            output: OutputFacts { labels: self.targets.labels.as_ref() },
             labels: rows.inline(&self.targets),
         };
         if talk.json {
@@ -180,13 +167,9 @@ fn columns_of_model(
     if names.is_empty() || *table == Source::Stdin {
         return Ok(None);
     }
-    let there = obcut_data::describe(table, options)?
-        .columns
-        .unwrap_or_default();
+    let there = obcut_data::describe(table, options)?.columns.unwrap_or_default();
     let dropped = |name: &String| options.drop.contains(name);
-    let has_all = names
-        .iter()
-        .all(|name| there.contains(name) && !dropped(name));
+    let has_all = names.iter().all(|name| there.contains(name) && !dropped(name));
     Ok(has_all.then(|| names.to_vec()))
 }
 

@@ -62,9 +62,7 @@ struct ContingencyFacts<'a> {
 /// Runs the command.
 pub fn run(args: &ScoreArgs, talk: &Talk) -> anyhow::Result<()> {
     if args.labels == Source::Stdin && args.truth_file == Source::Stdin {
-        bail!(Fault::Usage(
-            "labels and truth cannot both be standard input".into()
-        ));
+        bail!(Fault::Usage("labels and truth cannot both be standard input".into()));
     }
     let labels = obcut_data::load_labels(&args.labels)?;
     let truth = load_truth(args)?;
@@ -86,10 +84,7 @@ fn load_truth(args: &ScoreArgs) -> anyhow::Result<Truth> {
     let Some(column) = &args.truth else {
         return Ok(obcut_data::load_labels(&args.truth_file)?);
     };
-    let options = LoadOptions {
-        truth: Some(column.clone()),
-        ..args.table.options()
-    };
+    let options = LoadOptions { truth: Some(column.clone()), ..args.table.options() };
     let truth = obcut_data::load(&args.truth_file, &options)?.truth;
     Ok(truth.expect("a truth column was asked for"))
 }
@@ -97,12 +92,7 @@ fn load_truth(args: &ScoreArgs) -> anyhow::Result<Truth> {
 impl<'a> Report<'a> {
     fn new(labels: &'a Truth, truth: &'a Truth) -> anyhow::Result<Self> {
         let (a, b) = (&labels.codes[..], &truth.codes[..]);
-        let metrics::Scores {
-            nmi,
-            acc,
-            purity,
-            ari,
-        } = metrics::scores(a, b)?;
+        let metrics::Scores { nmi, acc, purity, ari } = metrics::scores(a, b)?;
         Ok(Self {
             command: "score",
             version: env!("CARGO_PKG_VERSION"),
@@ -128,11 +118,7 @@ impl<'a> Report<'a> {
             "{}, {}, {}",
             plural(self.rows, "row"),
             plural(self.clusters, "cluster"),
-            if self.classes == 1 {
-                "1 class".into()
-            } else {
-                format!("{} classes", self.classes)
-            }
+            if self.classes == 1 { "1 class".into() } else { format!("{} classes", self.classes) }
         ));
         let percent = |x: f64| format!("{:.2} %", 100.0 * x);
         card.line(

@@ -24,10 +24,7 @@ impl Run {
 
     /// The labels printed one per line.
     pub fn labels(&self) -> Vec<u32> {
-        self.stdout
-            .lines()
-            .map(|line| line.parse().unwrap())
-            .collect()
+        self.stdout.lines().map(|line| line.parse().unwrap()).collect()
     }
 
     /// Asserts success.
@@ -65,9 +62,8 @@ impl Folder {
     /// Names of all files, hidden ones too.
     pub fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -75,10 +71,7 @@ impl Folder {
     /// The command, in this folder, without colour, at 80 columns.
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
-        command
-            .current_dir(self.0.path())
-            .env("NO_COLOR", "1")
-            .env("COLUMNS", "80");
+        command.current_dir(self.0.path()).env("NO_COLOR", "1").env("COLUMNS", "80");
         command.timeout(Duration::from_secs(120));
         command
     }
@@ -91,12 +84,7 @@ impl Folder {
     /// The same, with standard input.
     pub fn run_with(&self, args: &str, stdin: &str) -> Run {
         let args = args.split_whitespace();
-        let output = self
-            .command()
-            .args(args)
-            .write_stdin(stdin)
-            .output()
-            .unwrap();
+        let output = self.command().args(args).write_stdin(stdin).output().unwrap();
         Run {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -120,10 +108,8 @@ impl Noise {
 
     /// In 0..1.
     pub fn next(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }

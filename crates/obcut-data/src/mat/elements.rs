@@ -92,69 +92,40 @@ impl Elements<'_> {
 
     fn word(&mut self) -> Result<[u8; 4], Error> {
         let mut bytes = [0; 4];
-        self.reader
-            .read_exact(&mut bytes)
-            .map_err(|e| self.fail(e))?;
+        self.reader.read_exact(&mut bytes).map_err(|e| self.fail(e))?;
         Ok(bytes)
     }
 
     fn number(&self, bytes: [u8; 4]) -> u32 {
-        if self.big_endian {
-            u32::from_be_bytes(bytes)
-        } else {
-            u32::from_le_bytes(bytes)
-        }
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
     }
 
     pub(super) fn tag(&mut self) -> Result<Tag, Error> {
         let (first, second) = (self.word()?, self.word()?);
         let first = self.number(first);
         match first >> 16 {
-            0 => Ok(Tag {
-                kind: first,
-                n_bytes: self.number(second),
-                small: None,
-            }),
-            n_bytes @ 1..=4 => Ok(Tag {
-                kind: first & 0xffff,
-                n_bytes,
-                small: Some(second),
-            }),
-            _ => Err(Error::damaged(
-                self.name,
-                "an element with an impossible tag",
-            )),
+            0 => Ok(Tag { kind: first, n_bytes: self.number(second), small: None }),
+            n_bytes @ 1..=4 => Ok(Tag { kind: first & 0xffff, n_bytes, small: Some(second) }),
+            _ => Err(Error::damaged(self.name, "an element with an impossible tag")),
         }
     }
 
     /// Elements start at multiples of 8 bytes.
     fn skip_padding(&mut self, tag: &Tag) -> Result<(), Error> {
-        let n = if tag.small.is_some() {
-            0
-        } else {
-            (8 - tag.n_bytes as usize % 8) % 8
-        };
-        self.reader
-            .read_exact(&mut [0u8; 8][..n])
-            .map_err(|e| self.fail(e))
+        let n = if tag.small.is_some() { 0 } else { (8 - tag.n_bytes as usize % 8) % 8 };
+        self.reader.read_exact(&mut [0u8; 8][..n]).map_err(|e| self.fail(e))
     }
 
     /// The bytes of a short element.
     fn bytes(&mut self) -> Result<Vec<u8>, Error> {
         let tag = self.tag()?;
         if tag.n_bytes > MAX_SMALL {
-            return Err(Error::damaged(
-                self.name,
-                "a name or shape of impossible length",
-            ));
+            return Err(Error::damaged(self.name, "a name or shape of impossible length"));
         }
         let mut bytes = vec![0; tag.n_bytes as usize];
         match tag.small {
             Some(small) => bytes.copy_from_slice(&small[..tag.n_bytes as usize]),
-            None => self
-                .reader
-                .read_exact(&mut bytes)
-                .map_err(|e| self.fail(e))?,
+            None => self.reader.read_exact(&mut bytes).map_err(|e| self.fail(e))?,
         }
         self.skip_padding(&tag)?;
         Ok(bytes)
@@ -163,12 +134,7 @@ impl Elements<'_> {
     /// A short element of 32-bit words.
     fn words(&mut self) -> Result<Vec<u32>, Error> {
         let bytes = self.bytes()?;
-        Ok(bytes
-            .as_chunks()
-            .0
-            .iter()
-            .map(|&word| self.number(word))
-            .collect())
+        Ok(bytes.as_chunks().0.iter().map(|&word| self.number(word)).collect())
     }
 
     pub(super) fn head(&mut self) -> Result<Head, Error> {
@@ -178,12 +144,7 @@ impl Elements<'_> {
         };
         let shape = self.words()?.iter().map(|&n| n as usize).collect();
         let name = String::from_utf8_lossy(&self.bytes()?).into_owned();
-        Ok(Head {
-            class: Class::from_flags(flags),
-            n_max,
-            shape,
-            name,
-        })
+        Ok(Head { class: Class::from_flags(flags), n_max, shape, name })
     }
 
     /// The numbers of an element, stored in whatever type.
@@ -201,10 +162,7 @@ impl Elements<'_> {
             12 => Number::I64,
             13 => Number::U64,
             other => {
-                return Err(Error::damaged(
-                    self.name,
-                    format!("numbers of unknown type {other}"),
-                ));
+                return Err(Error::damaged(self.name, format!("numbers of unknown type {other}")));
             }
         };
         let layout = Layout {
@@ -225,20 +183,16 @@ impl Elements<'_> {
     pub(super) fn matrix(&mut self, head: &Head) -> Result<Matrix, Error> {
         let what = shorten(&head.name, 40);
         let &[n_rows, n_cols] = &head.shape[..] else {
-            let problem = format!(
-                "variable '{what}' has shape {:?}; reshape it to 2-D",
-                head.shape
-            );
+            let problem =
+                format!("variable '{what}' has shape {:?}; reshape it to 2-D", head.shape);
             return Err(Error::unsupported(self.name, problem));
         };
         match head.class {
             Class::Dense(number) => {
                 let values = self.values(number.fits_single())?;
                 if n_rows.checked_mul(n_cols) != Some(values.len()) {
-                    let problem = format!(
-                        "{} values for {n_rows} x {n_cols} in '{what}'",
-                        values.len()
-                    );
+                    let problem =
+                        format!("{} values for {n_rows} x {n_cols} in '{what}'", values.len());
                     return Err(Error::damaged(self.name, problem));
                 }
                 Ok(values.into_dense(n_rows, n_cols, true))
@@ -248,21 +202,13 @@ impl Elements<'_> {
                 let offsets = indices(self.values(false)?);
                 let mut values = self.values(is_logical)?;
                 // There may be room for more entries than are used.
-                let used = offsets
-                    .last()
-                    .map_or(0, |&n| usize::try_from(n).unwrap_or(usize::MAX));
+                let used = offsets.last().map_or(0, |&n| usize::try_from(n).unwrap_or(usize::MAX));
                 rows.truncate(used);
                 match &mut values {
                     Values::F32(v) => v.truncate(used),
                     Values::F64(v) => v.truncate(used),
                 }
-                Sparse {
-                    name: self.name,
-                    n_rows,
-                    n_cols,
-                    values,
-                }
-                .by_columns(&offsets, &rows)
+                Sparse { name: self.name, n_rows, n_cols, values }.by_columns(&offsets, &rows)
             }
             Class::Other(class) => Err(Error::unsupported(
                 self.name,

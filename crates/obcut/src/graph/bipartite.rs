@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::parallel::Context;
 use crate::simplex::{ActiveSet, Gradient, Gram};
-use crate::solver::params::{GraphKind, RowSolver};
+use crate::solver::params::{GraphKind, Params, RowSolver};
 use crate::table::{BLOCK, Points, Scratch, Table};
 
 /// Ridge of the local problem, relative to the mean of its diagonal.
@@ -50,14 +50,8 @@ struct Work {
 }
 
 impl Builder {
-    pub fn new(
-        kind: GraphKind,
-        neighbors: usize,
-        solver: RowSolver,
-        n_sets: usize,
-        points: &Points,
-        ridge: f64,
-    ) -> Self {
+    pub fn new(params: &Params, n_sets: usize, points: &Points, ridge: f64) -> Self {
+        let (kind, solver) = (params.graph, params.row_solver);
         let per_set = points.n / n_sets;
         let d = points.values.len() / points.n;
         let grams = if kind == GraphKind::Global {
@@ -67,14 +61,7 @@ impl Builder {
         } else {
             Vec::new()
         };
-        Self {
-            kind,
-            neighbors: neighbors.max(1),
-            solver,
-            n_sets,
-            per_set,
-            grams,
-        }
+        Self { kind, neighbors: params.n_neighbors.max(1), solver, n_sets, per_set, grams }
     }
 
     /// The rows of B for all rows of a table.
@@ -97,11 +84,7 @@ impl Builder {
             let block = start..(start + BLOCK).min(range.end);
             let products = table.products(block.clone(), points, &mut scratch);
             for (i, products) in block.zip(products.chunks_exact(points.n)) {
-                let norm = if table.is_sparse() {
-                    table.squared_norm(i, &mut norms)
-                } else {
-                    0.0
-                };
+                let norm = if table.is_sparse() { table.squared_norm(i, &mut norms) } else { 0.0 };
                 self.row(table, i, points, (products, norm), &mut work);
                 part.push(&work.out_columns, &work.out_values);
             }
@@ -125,33 +108,19 @@ impl Builder {
                 GraphKind::Global => self.global(set, &products[columns.clone()], work),
                 GraphKind::Local => {
                     self.nearest(columns.clone(), points, products, self.neighbors, work);
-                    let Work {
-                        chosen, row, gram, ..
-                    } = work;
+                    let Work { chosen, row, gram, .. } = work;
                     table.local_gram(i, points, chosen, (products, norm), row, gram);
                     local(work);
                 }
                 GraphKind::Distance => {
                     let count = (self.neighbors + 1).min(self.per_set);
                     self.nearest(columns.clone(), points, products, count, work);
-                    let Work {
-                        chosen,
-                        row,
-                        distances,
-                        ..
-                    } = work;
+                    let Work { chosen, row, distances, .. } = work;
                     table.distances(i, points, chosen, (products, norm), row, distances);
                     by_distance(work);
                 }
             }
-            self.emit(
-                if self.kind == GraphKind::Global {
-                    columns.start
-                } else {
-                    0
-                },
-                work,
-            );
+            self.emit(if self.kind == GraphKind::Global { columns.start } else { 0 }, work);
         }
     }
 
@@ -164,13 +133,7 @@ impl Builder {
         work.b.clear();
         match self.solver {
             RowSolver::Exact => {
-                let Work {
-                    active,
-                    f,
-                    chosen,
-                    b,
-                    ..
-                } = work;
+                let Work { active, f, chosen, b, .. } = work;
                 active.solve(gram, f, chosen, b);
             }
             RowSolver::Authors => {
@@ -191,13 +154,7 @@ impl Builder {
         count: usize,
         work: &mut Work,
     ) {
-        nearest(
-            columns,
-            points,
-            products,
-            count.min(self.per_set),
-            &mut work.near,
-        );
+        nearest(columns, points, products, count.min(self.per_set), &mut work.near);
         work.chosen.clear();
         work.chosen.extend(work.near.iter().map(|p| p.1));
     }
@@ -210,8 +167,7 @@ impl Builder {
                 work.near.push((b, m + base as u32));
             }
         }
-        work.near
-            .sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        work.near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         work.near.truncate(self.neighbors);
         work.near.sort_by_key(|p| p.1);
         let total: f64 = work.near.iter().map(|p| p.0).sum();
@@ -274,9 +230,7 @@ fn local(work: &mut Work) {
         work.b.resize(s, 0.0);
         work.f.clear();
         work.f.resize(s, 0.0);
-        let Work {
-            active, gram, f, b, ..
-        } = work;
+        let Work { active, gram, f, b, .. } = work;
         active.solve_small(gram, s, f, LOCAL_RIDGE * mean, b);
     } else {
         work.b.resize(s, 1.0 / s as f64);
@@ -285,12 +239,8 @@ fn local(work: &mut Work) {
 
 /// min <d, b> + g |b|^2 on the simplex with g such that exactly s anchors take part: closed form.
 fn by_distance(work: &mut Work) {
-    let mut order: Vec<(f64, u32)> = work
-        .distances
-        .iter()
-        .copied()
-        .zip(work.chosen.iter().copied())
-        .collect();
+    let mut order: Vec<(f64, u32)> =
+        work.distances.iter().copied().zip(work.chosen.iter().copied()).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let (last, s) = (order.len() - 1, (order.len() - 1).max(1));
     let total: f64 = order[..s].iter().map(|p| order[last].0 - p.0).sum();
@@ -298,10 +248,6 @@ fn by_distance(work: &mut Work) {
     work.b.clear();
     for &(d, m) in &order[..s] {
         work.chosen.push(m);
-        work.b.push(if total > 0.0 {
-            (order[last].0 - d) / total
-        } else {
-            1.0 / s as f64
-        });
+        work.b.push(if total > 0.0 { (order[last].0 - d) / total } else { 1.0 / s as f64 });
     }
 }

@@ -16,12 +16,7 @@ pub struct Graph {
 impl Graph {
     /// A graph without rows.
     pub fn empty(n_cols: usize) -> Self {
-        Self {
-            offsets: vec![0],
-            columns: Vec::new(),
-            values: Vec::new(),
-            n_cols,
-        }
+        Self { offsets: vec![0], columns: Vec::new(), values: Vec::new(), n_cols }
     }
 
     /// Number of samples, N.
@@ -55,8 +50,7 @@ impl Graph {
         out.offsets.push(0);
         for part in parts {
             let base = out.columns.len();
-            out.offsets
-                .extend(part.offsets[1..].iter().map(|o| base + o));
+            out.offsets.extend(part.offsets[1..].iter().map(|o| base + o));
             out.columns.extend(part.columns);
             out.values.extend(part.values);
         }
@@ -78,9 +72,7 @@ impl Graph {
     /// For every anchor the rows that hold it, ascending, with the edge's position.
     pub(crate) fn by_column(&self) -> (Vec<usize>, Vec<(u32, usize)>) {
         let mut offsets = vec![0usize; self.n_cols + 1];
-        self.columns
-            .iter()
-            .for_each(|&m| offsets[m as usize + 1] += 1);
+        self.columns.iter().for_each(|&m| offsets[m as usize + 1] += 1);
         for m in 0..self.n_cols {
             offsets[m + 1] += offsets[m];
         }

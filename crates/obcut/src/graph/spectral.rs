@@ -48,16 +48,9 @@ pub(crate) fn start(
     let smallest = FRAGMENT * weights.iter().sum::<f64>() / k as f64;
     let small: Vec<bool> = pieces.mass.iter().map(|&mass| mass < smallest).collect();
     let n_pieces = small.iter().filter(|s| !**s).count();
-    let n_fragments = pieces
-        .mass
-        .iter()
-        .filter(|&&mass| mass > 0.0 && mass < smallest)
-        .count();
+    let n_fragments = pieces.mass.iter().filter(|&&mass| mass > 0.0 && mass < smallest).count();
     if k == 1 {
-        return Ok(SpectralStart {
-            labels: vec![0; n],
-            n_fragments,
-        });
+        return Ok(SpectralStart { labels: vec![0; n], n_fragments });
     }
     let mut affinity = affinity(graph, weights, context)?;
     if n_fragments > 0 {
@@ -70,11 +63,7 @@ pub(crate) fn start(
         .chunks_exact(m)
         .map(|row| {
             let degree: f64 = row.iter().sum();
-            if degree > 0.0 {
-                1.0 / degree.sqrt()
-            } else {
-                0.0
-            }
+            if degree > 0.0 { 1.0 / degree.sqrt() } else { 0.0 }
         })
         .collect();
     for (row, a) in affinity.chunks_exact_mut(m).zip(&scale) {
@@ -88,10 +77,7 @@ pub(crate) fn start(
     }
     let embedding = embed(graph, &vectors, k, context)?;
     let labels = discretise(&embedding, n, k, (weights, keys), stream, context)?;
-    Ok(SpectralStart {
-        labels,
-        n_fragments,
-    })
+    Ok(SpectralStart { labels, n_fragments })
 }
 
 /// B' D_N^-1 B, an anchor at a time: the sums run over ascending rows whoever computes them.
@@ -177,9 +163,7 @@ fn embed(
             }
             let norm = row.iter().map(|v| v * v).sum::<f64>().sqrt();
             let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
-            out.iter_mut()
-                .zip(&row)
-                .for_each(|(o, v)| *o = (v * inverse) as f32);
+            out.iter_mut().zip(&row).for_each(|(o, v)| *o = (v * inverse) as f32);
         }
     })?;
     Ok(embedding)
@@ -196,11 +180,7 @@ fn discretise(
 ) -> Result<Vec<u32>, Error> {
     let scaling = Scaling::identity(k);
     let table = Table::new(DenseRef::new(embedding, n, k)?.into(), &scaling);
-    let rows = Weighted {
-        table: &table,
-        weights,
-        keys,
-    };
+    let rows = Weighted { table: &table, weights, keys };
     let effort = Effort {
         seeding: Seeding::PlusPlus,
         iterations: 50,
@@ -208,14 +188,7 @@ fn discretise(
         rows_per_center: Some(256),
         full_passes: 3,
     };
-    let centers = kmeans::fit(
-        &rows,
-        k,
-        effort,
-        stream.named("discretise"),
-        context,
-        Stage::Start,
-    )?;
+    let centers = kmeans::fit(&rows, k, effort, stream.named("discretise"), context, Stage::Start)?;
     let points = table.points(centers.values);
     Ok(kmeans::assign(&rows, &points, context)?.labels)
 }

@@ -94,9 +94,7 @@ fn take_last(
 }
 
 fn columns(a: &[f64], n: usize, m: usize, k: usize) -> Vec<f64> {
-    (0..n)
-        .flat_map(|i| a[i * m..i * m + k].iter().copied())
-        .collect()
+    (0..n).flat_map(|i| a[i * m..i * m + k].iter().copied()).collect()
 }
 
 fn place(out: &mut [f64], part: &[f64], n: usize, width: usize, at: usize, block: usize) {
@@ -142,10 +140,7 @@ mod tests {
     fn repeated_eigenvalues_are_all_found() {
         let n = 600;
         let (values, _) = largest(&blocks(n, 12), n, 13, Stream::new(2), || Ok(())).unwrap();
-        assert!(
-            values[..12].iter().all(|v| (v - 1.0).abs() < 1e-9),
-            "{values:?}"
-        );
+        assert!(values[..12].iter().all(|v| (v - 1.0).abs() < 1e-9), "{values:?}");
         assert!(values[12].abs() < 1e-6);
     }
 }

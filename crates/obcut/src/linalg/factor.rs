@@ -9,10 +9,7 @@ use crate::error::Error;
 pub(crate) fn polar(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
     let svd = MatRef::from_row_major_slice(z, m, k)
         .thin_svd()
-        .map_err(|e| Error::Numeric {
-            stage: "update of H",
-            detail: format!("{e:?}"),
-        })?;
+        .map_err(|e| Error::Numeric { stage: "update of H", detail: format!("{e:?}") })?;
     let h = svd.U() * svd.V().transpose();
     Ok(row_major(h.as_ref()))
 }
@@ -21,22 +18,14 @@ pub(crate) fn polar(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
 pub(crate) fn symmetric_eigen(a: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let eigen = MatRef::from_row_major_slice(a, n, n)
         .self_adjoint_eigen(Side::Lower)
-        .map_err(|e| Error::Numeric {
-            stage: "eigenvectors",
-            detail: format!("{e:?}"),
-        })?;
+        .map_err(|e| Error::Numeric { stage: "eigenvectors", detail: format!("{e:?}") })?;
     let values = (0..n).map(|i| eigen.S()[i]).collect();
     Ok((values, row_major(eigen.U())))
 }
 
 /// An orthonormal basis (n × m, row-major) of the columns of `a` (n × m, n >= m).
 pub(crate) fn orthonormal(a: &[f64], n: usize, m: usize) -> Vec<f64> {
-    row_major(
-        MatRef::from_row_major_slice(a, n, m)
-            .qr()
-            .compute_thin_Q()
-            .as_ref(),
-    )
+    row_major(MatRef::from_row_major_slice(a, n, m).qr().compute_thin_Q().as_ref())
 }
 
 /// Solves S Z = R for symmetric positive semi-definite S (n × n) and R (n × d), least norm where S is
@@ -52,11 +41,7 @@ pub(crate) fn solve_semidefinite(
     let u = MatRef::from_row_major_slice(&vectors, n, n);
     let mut t: Mat<f64> = u.transpose() * MatRef::from_row_major_slice(r, n, d);
     for i in 0..n {
-        let inverse = if values[i] > floor {
-            1.0 / values[i]
-        } else {
-            0.0
-        };
+        let inverse = if values[i] > floor { 1.0 / values[i] } else { 0.0 };
         for j in 0..d {
             t[(i, j)] *= inverse;
         }
@@ -66,19 +51,13 @@ pub(crate) fn solve_semidefinite(
 
 /// Solves S Z = R for symmetric positive definite S; `None` when S is not.
 pub(crate) fn solve_definite(s: &[f64], r: &[f64], n: usize, d: usize) -> Option<Vec<f64>> {
-    let factor = MatRef::from_row_major_slice(s, n, n)
-        .llt(Side::Lower)
-        .ok()?;
-    Some(row_major(
-        factor.solve(MatRef::from_row_major_slice(r, n, d)).as_ref(),
-    ))
+    let factor = MatRef::from_row_major_slice(s, n, n).llt(Side::Lower).ok()?;
+    Some(row_major(factor.solve(MatRef::from_row_major_slice(r, n, d)).as_ref()))
 }
 
 /// The lower Cholesky factor L of a symmetric positive definite matrix; `None` when it is not.
 pub(crate) fn cholesky(s: &[f64], n: usize) -> Option<Vec<f64>> {
-    let factor = MatRef::from_row_major_slice(s, n, n)
-        .llt(Side::Lower)
-        .ok()?;
+    let factor = MatRef::from_row_major_slice(s, n, n).llt(Side::Lower).ok()?;
     let mut lower = row_major(factor.L());
     for i in 0..n {
         lower[i * n + i + 1..(i + 1) * n].fill(0.0);

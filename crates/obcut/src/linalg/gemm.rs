@@ -74,16 +74,11 @@ pub(crate) fn transposed_times<T: Real>(
     );
 }
 
-/// Sum of products in f64, in four lanes so that it runs in registers.
+/// Sum of products in f64, in eight lanes so that it runs in registers.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a8
-        .remainder()
-        .iter()
-        .zip(b8.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
+    let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
     for (x, y) in a8.zip(b8) {
         for l in 0..8 {
             lanes[l] += x[l] * y[l];
@@ -147,16 +142,8 @@ mod tests {
     fn a_row_of_a_product_does_not_depend_on_its_place() {
         fn check<T: Real + std::fmt::Debug>() {
             let (n, m, d) = (128, 37, 53);
-            let a: Vec<T> = Stream::new(1)
-                .values(n * d)
-                .into_iter()
-                .map(T::from_f64)
-                .collect();
-            let b: Vec<T> = Stream::new(2)
-                .values(m * d)
-                .into_iter()
-                .map(T::from_f64)
-                .collect();
+            let a: Vec<T> = Stream::new(1).values(n * d).into_iter().map(T::from_f64).collect();
+            let b: Vec<T> = Stream::new(2).values(m * d).into_iter().map(T::from_f64).collect();
             let mut whole = vec![T::from_f64(0.0); n * m];
             times_transposed(&a, &b, &mut whole, (n, m, d));
             for place in [0, 1, 5, 64, 127] {
@@ -165,10 +152,7 @@ mod tests {
                     alone[place * d..(place + 1) * d].copy_from_slice(&a[row * d..(row + 1) * d]);
                     let mut out = vec![T::from_f64(0.0); n * m];
                     times_transposed(&alone, &b, &mut out, (n, m, d));
-                    assert_eq!(
-                        out[place * m..(place + 1) * m],
-                        whole[row * m..(row + 1) * m]
-                    );
+                    assert_eq!(out[place * m..(place + 1) * m], whole[row * m..(row + 1) * m]);
                 }
             }
         }

@@ -27,7 +27,5 @@ pub(super) fn of(cells: &Cells) -> f64 {
 }
 
 fn squares(counts: impl Iterator<Item = u64>) -> u128 {
-    counts
-        .map(|count| u128::from(count) * u128::from(count))
-        .sum()
+    counts.map(|count| u128::from(count) * u128::from(count)).sum()
 }

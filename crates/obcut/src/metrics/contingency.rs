@@ -30,13 +30,13 @@ impl Contingency {
     pub fn new(labels: &[u32], truth: &[u32]) -> Result<Self, Error> {
         let cells = Cells::count(labels, truth)?;
         let (n_rows, n_cols) = (cells.row_values.len(), cells.col_values.len());
-        let size = n_rows
-            .checked_mul(n_cols)
-            .filter(|&size| size <= MAX_CELLS)
-            .ok_or_else(|| ParamError::Range {
-                name: "clusters x classes",
-                value: format!("{n_rows} x {n_cols}"),
-                hint: "a table may have up to 2^27 cells",
+        let size =
+            n_rows.checked_mul(n_cols).filter(|&size| size <= MAX_CELLS).ok_or_else(|| {
+                ParamError::Range {
+                    name: "clusters x classes",
+                    value: format!("{n_rows} x {n_cols}"),
+                    hint: "a table may have up to 2^27 cells",
+                }
             })?;
         let mut counts = vec![0; size];
         for cell in &cells.list {
@@ -99,11 +99,7 @@ impl Cells {
             .into());
         }
         if labels.is_empty() {
-            return Err(DataError::Empty {
-                n_rows: 0,
-                n_cols: 1,
-            }
-            .into());
+            return Err(DataError::Empty { n_rows: 0, n_cols: 1 }.into());
         }
         let mut pairs: Vec<u64> = labels
             .iter()

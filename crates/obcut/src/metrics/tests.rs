@@ -9,10 +9,7 @@ struct Lcg(u64);
 
 impl Lcg {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % n
     }
 }
@@ -26,10 +23,7 @@ fn labelling([seed, n, k, c, agree, stride]: [u64; 6]) -> (Vec<u32>, Vec<u32>) {
         if lcg.below(100) < agree {
             label = class % k;
         }
-        (
-            (label * stride + 7) as u32,
-            u32::MAX - (class * stride) as u32,
-        )
+        ((label * stride + 7) as u32, u32::MAX - (class * stride) as u32)
     };
     (0..n).map(one).unzip()
 }
@@ -77,21 +71,11 @@ fn scores_equal_those_of_scikit_learn() {
 #[test]
 fn trivial_labellings_score_as_in_scikit_learn() {
     let (one, two, own) = ([5; 4], [1, 1, 2, 2], [4, 3, 2, 1]);
-    let perfect = Scores {
-        nmi: 1.0,
-        acc: 1.0,
-        purity: 1.0,
-        ari: 1.0,
-    };
+    let perfect = Scores { nmi: 1.0, acc: 1.0, purity: 1.0, ari: 1.0 };
     assert_eq!(scores(&one, &[0; 4]).unwrap(), perfect);
     assert_eq!(scores(&own, &[0, 7, 8, 9]).unwrap(), perfect);
     assert_eq!(scores(&[3], &[9]).unwrap(), perfect);
-    let lump = Scores {
-        nmi: 0.0,
-        acc: 0.5,
-        purity: 0.5,
-        ari: 0.0,
-    };
+    let lump = Scores { nmi: 0.0, acc: 0.5, purity: 0.5, ari: 0.0 };
     assert_eq!(scores(&one, &two).unwrap(), lump);
     let dust = scores(&own, &two).unwrap();
     assert!(close(dust.nmi, 0.5));
@@ -102,28 +86,15 @@ fn trivial_labellings_score_as_in_scikit_learn() {
     }
     // Independent labels, scikit-learn 1.9.1: adjusted_rand_score = -0.5, NMI = 0.
     assert_eq!(ari(&[0, 0, 1, 1], &[0, 1, 0, 1]).unwrap(), -0.5);
-    assert_eq!(
-        nmi(&[0, 0, 1, 1], &[0, 1, 0, 1], Average::Max).unwrap(),
-        0.0
-    );
+    assert_eq!(nmi(&[0, 0, 1, 1], &[0, 1, 0, 1], Average::Max).unwrap(), 0.0);
 }
 
 #[test]
 fn lengths_that_differ_and_empty_labels_are_errors() {
     let length = scores(&[0, 1], &[0]).unwrap_err();
-    assert!(matches!(
-        length,
-        Error::Params(ParamError::Length {
-            found: 1,
-            expected: 2,
-            ..
-        })
-    ));
+    assert!(matches!(length, Error::Params(ParamError::Length { found: 1, expected: 2, .. })));
     let empty = scores(&[], &[]).unwrap_err();
-    assert!(matches!(
-        empty,
-        Error::Data(DataError::Empty { n_rows: 0, .. })
-    ));
+    assert!(matches!(empty, Error::Data(DataError::Empty { n_rows: 0, .. })));
     assert!(matches!(Contingency::new(&[1], &[]), Err(Error::Params(_))));
 }
 
@@ -181,10 +152,7 @@ fn covered(table: &Contingency) -> u64 {
     let mut sum = 0;
     for (row, col) in table.matching().into_iter().enumerate() {
         let Some(col) = col else { continue };
-        assert!(
-            !std::mem::replace(&mut used[col], true),
-            "column {col} is matched twice"
-        );
+        assert!(!std::mem::replace(&mut used[col], true), "column {col} is matched twice");
         sum += table.counts[row * table.n_cols + col];
     }
     sum
@@ -226,20 +194,13 @@ fn brute_force(table: &Contingency, row: usize, used: &mut [bool]) -> u64 {
 }
 
 fn labels_pair() -> impl Strategy<Value = (Vec<u32>, Vec<u32>)> {
-    (1..60_usize, 1..12_u32, 1..12_u32).prop_flat_map(|(n, k, c)| {
-        (
-            prop::collection::vec(0..k, n),
-            prop::collection::vec(0..c, n),
-        )
-    })
+    (1..60_usize, 1..12_u32, 1..12_u32)
+        .prop_flat_map(|(n, k, c)| (prop::collection::vec(0..k, n), prop::collection::vec(0..c, n)))
 }
 
 /// Other names for the same groups, in another order and with gaps.
 fn renamed(labels: &[u32], factor: u32) -> Vec<u32> {
-    labels
-        .iter()
-        .map(|&label| label.wrapping_mul(factor | 1).wrapping_sub(5))
-        .collect()
+    labels.iter().map(|&label| label.wrapping_mul(factor | 1).wrapping_sub(5)).collect()
 }
 
 proptest! {

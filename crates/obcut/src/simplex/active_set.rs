@@ -110,10 +110,7 @@ impl ActiveSet {
         support: &mut Vec<u32>,
         weights: &mut Vec<f64>,
     ) {
-        assert!(
-            gram.n > 0 && f.len() == gram.n,
-            "f has one entry per anchor"
-        );
+        assert!(gram.n > 0 && f.len() == gram.n, "f has one entry per anchor");
         let problem = Problem {
             n: gram.n,
             values: &gram.values,
@@ -129,10 +126,7 @@ impl ActiveSet {
     ///
     /// `b` holds a warm start or zeros, and is replaced by the solution.
     pub fn solve_small(&mut self, k: &[f64], s: usize, f: &[f64], ridge: f64, b: &mut [f64]) {
-        assert!(
-            s > 0 && k.len() == s * s && f.len() == s && b.len() == s,
-            "one entry per anchor"
-        );
+        assert!(s > 0 && k.len() == s * s && f.len() == s && b.len() == s, "one entry per anchor");
         let mut small = std::mem::take(&mut self.small);
         small.diagonal.clear();
         small.diagonal.extend((0..s).map(|m| k[m * s + m]));
@@ -237,12 +231,10 @@ impl ActiveSet {
         for (&m, &w) in support.iter().zip(weights) {
             let row = problem.row(m);
             self.column.clear();
-            self.column
-                .extend(self.index.iter().map(|&i| row[i as usize] + shift));
+            self.column.extend(self.index.iter().map(|&i| row[i as usize] + shift));
             let own = problem.diagonal[m as usize] + problem.ridge + shift;
             if let Some(pivot) = self.factor.append(&mut self.column, own) {
-                self.z_one
-                    .push((1.0 - dot(&self.column, &self.z_one)) / pivot);
+                self.z_one.push((1.0 - dot(&self.column, &self.z_one)) / pivot);
                 self.index.push(m);
                 self.b.push(w);
             }
@@ -313,22 +305,14 @@ impl ActiveSet {
         // Out of patience, perhaps in the middle of a move: the row is feasible and no worse.
         self.normalise();
         self.set_residual(problem);
-        (
-            self.reached(problem),
-            2.0 * largest + self.inspect(problem).2,
-        )
+        (self.reached(problem), 2.0 * largest + self.inspect(problem).2)
     }
 
     /// Solves for the move and returns how much of it is feasible, and who stops it.
     fn find_step(&mut self) -> (f64, Option<usize>) {
         let nu = -dot(&self.z_one, &self.z_d) / dot(&self.z_one, &self.z_one);
         self.step.clear();
-        self.step.extend(
-            self.z_d
-                .iter()
-                .zip(&self.z_one)
-                .map(|(d, one)| d + nu * one),
-        );
+        self.step.extend(self.z_d.iter().zip(&self.z_one).map(|(d, one)| d + nu * one));
         self.factor.backward(&mut self.step);
         let mut alpha = 1.0;
         let mut blocking = None;
@@ -351,11 +335,7 @@ impl ActiveSet {
             self.residual[m as usize] = f64::NEG_INFINITY;
         }
         let before = self.index.len();
-        let limit = if one_by_one {
-            1
-        } else {
-            1 + before / ENTER_PART
-        };
+        let limit = if one_by_one { 1 } else { 1 + before / ENTER_PART };
         self.z_d.clear();
         self.z_d.resize(before, 0.0);
         let mut bar = mean + tolerance;
@@ -377,17 +357,14 @@ impl ActiveSet {
             let row = problem.row(m);
             let shift = problem.shift();
             self.column.clear();
-            self.column
-                .extend(self.index.iter().map(|&i| row[i as usize] + shift));
+            self.column.extend(self.index.iter().map(|&i| row[i as usize] + shift));
             let own = problem.diagonal[m as usize] + problem.ridge + shift;
             let Some(pivot) = self.factor.append(&mut self.column, own) else {
                 self.banned.push(m);
                 continue;
             };
-            self.z_d
-                .push((top - mean - dot(&self.column, &self.z_d)) / pivot);
-            self.z_one
-                .push((1.0 - dot(&self.column, &self.z_one)) / pivot);
+            self.z_d.push((top - mean - dot(&self.column, &self.z_d)) / pivot);
+            self.z_one.push((1.0 - dot(&self.column, &self.z_one)) / pivot);
             self.index.push(m);
             self.b.push(0.0);
             if self.index.len() - before == limit {
@@ -419,8 +396,7 @@ impl ActiveSet {
         for (&m, w) in self.index.iter().zip(&self.b) {
             mean += w * self.residual[m as usize];
         }
-        self.z_d
-            .extend(self.index.iter().map(|&m| self.residual[m as usize] - mean));
+        self.z_d.extend(self.index.iter().map(|&m| self.residual[m as usize] - mean));
         self.factor.forward(&mut self.z_d);
     }
 
@@ -467,11 +443,7 @@ impl ActiveSet {
     fn write(&mut self, support: &mut Vec<u32>, weights: &mut Vec<f64>) {
         self.order.clear();
         self.order.extend(
-            self.index
-                .iter()
-                .zip(&self.b)
-                .filter(|(_, w)| **w > 0.0)
-                .map(|(&m, &w)| (m, w)),
+            self.index.iter().zip(&self.b).filter(|(_, w)| **w > 0.0).map(|(&m, &w)| (m, w)),
         );
         self.order.sort_unstable_by_key(|&(m, _)| m);
         support.clear();
@@ -489,11 +461,7 @@ fn range(values: &[f64]) -> (f64, f64) {
     for chunk in chunks {
         for l in 0..4 {
             low[l] = if chunk[l] < low[l] { chunk[l] } else { low[l] };
-            high[l] = if chunk[l] > high[l] {
-                chunk[l]
-            } else {
-                high[l]
-            };
+            high[l] = if chunk[l] > high[l] { chunk[l] } else { high[l] };
         }
     }
     for &v in rest {
@@ -512,11 +480,7 @@ fn largest(values: &[f64]) -> f64 {
     let (chunks, rest) = values.as_chunks::<8>();
     for chunk in chunks {
         for l in 0..8 {
-            lanes[l] = if chunk[l] > lanes[l] {
-                chunk[l]
-            } else {
-                lanes[l]
-            };
+            lanes[l] = if chunk[l] > lanes[l] { chunk[l] } else { lanes[l] };
         }
     }
     for &v in rest {

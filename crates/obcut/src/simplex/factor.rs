@@ -111,14 +111,12 @@ impl Factor {
         let (p, stride) = (self.len, self.stride);
         for j in 0..k {
             let start = j * stride;
-            self.columns
-                .copy_within(start + k + 1..start + p, start + k);
+            self.columns.copy_within(start + k + 1..start + p, start + k);
         }
         // Column k without its diagonal is carried to the right; each rotation moves the part of it
         // that sticks out of the triangle into the diagonal.
         self.carry.clear();
-        self.carry
-            .extend_from_slice(&self.columns[k * stride + k + 1..k * stride + p]);
+        self.carry.extend_from_slice(&self.columns[k * stride + k + 1..k * stride + p]);
         for j in k..p - 1 {
             let (left, right) = self.columns.split_at_mut((j + 1) * stride);
             let to = &mut left[j * stride + j..j * stride + p - 1];
@@ -278,9 +276,7 @@ mod tests {
 
     fn append(factor: &mut Factor, kept: &mut Vec<usize>, m: usize) {
         let mut x: Vec<f64> = kept.iter().map(|&i| k(i, m)).collect();
-        factor
-            .append(&mut x, k(m, m))
-            .expect("K is positive definite");
+        factor.append(&mut x, k(m, m)).expect("K is positive definite");
         kept.push(m);
     }
 
@@ -312,10 +308,7 @@ mod tests {
             let product =
                 |x: &[f64]| -> f64 { kept.iter().zip(x).map(|(&j, x)| k(i, j) * x).sum() };
             assert!((product(&x1) - 1.0).abs() < 1e-12, "position {position}");
-            assert!(
-                (product(&x2) - i as f64).abs() < 1e-11,
-                "position {position}"
-            );
+            assert!((product(&x2) - i as f64).abs() < 1e-11, "position {position}");
         }
     }
 

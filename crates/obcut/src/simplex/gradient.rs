@@ -43,10 +43,7 @@ impl Gradient {
     /// Writes the authors' row for the linear term `f` into `b`, whose contents are ignored.
     pub fn solve(&mut self, gram: &Gram, f: &[f64], b: &mut [f64]) {
         let n = gram.n;
-        assert!(
-            f.len() == n && b.len() == n,
-            "f and b have one entry per anchor"
-        );
+        assert!(f.len() == n && b.len() == n, "f and b have one entry per anchor");
         if n == 0 {
             return;
         }
@@ -103,11 +100,7 @@ impl Gradient {
 }
 
 fn value(b: &[f64], g_b: &[f64], f: &[f64]) -> f64 {
-    b.iter()
-        .zip(g_b)
-        .zip(f)
-        .map(|((b, g), f)| b * (g - f))
-        .sum()
+    b.iter().zip(g_b).zip(f).map(|((b, g), f)| b * (g - f)).sum()
 }
 
 /// `(G + user ridge) b`.

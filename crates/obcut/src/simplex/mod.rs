@@ -53,14 +53,7 @@ impl Gram {
         let diagonal: Vec<f64> = (0..n).map(|m| values[m * n + m]).collect();
         let mean_diagonal = mean(&diagonal);
         let ridge = user_ridge + tiny_ridge(mean_diagonal);
-        Self {
-            n,
-            values,
-            diagonal,
-            mean_diagonal,
-            user_ridge,
-            ridge,
-        }
+        Self { n, values, diagonal, mean_diagonal, user_ridge, ridge }
     }
 
     /// Number of anchors M.
@@ -104,12 +97,7 @@ fn times(gram: &Gram, b: &[f64]) -> Vec<f64> {
 
 /// The objective `b'Gb - f'b + ridge |b|^2` (tiny ridge included).
 pub fn value(gram: &Gram, f: &[f64], b: &[f64]) -> f64 {
-    times(gram, b)
-        .iter()
-        .zip(f)
-        .zip(b)
-        .map(|((p, f), w)| w * (p - f))
-        .sum()
+    times(gram, b).iter().zip(f).zip(b).map(|((p, f), w)| w * (p - f)).sum()
 }
 
 /// How far a feasible `b` is from optimal, free of scale.
@@ -119,11 +107,7 @@ pub fn value(gram: &Gram, f: &[f64], b: &[f64]) -> f64 {
 /// that the gradient is made of: the largest `|f|` plus twice the diagonal of G (the mean, or the
 /// largest one in use).
 pub fn kkt_gap(gram: &Gram, f: &[f64], b: &[f64]) -> f64 {
-    let gradient: Vec<f64> = times(gram, b)
-        .iter()
-        .zip(f)
-        .map(|(p, f)| 2.0 * p - f)
-        .collect();
+    let gradient: Vec<f64> = times(gram, b).iter().zip(f).map(|(p, f)| 2.0 * p - f).collect();
     let mu: f64 = gradient.iter().zip(b).map(|(g, w)| g * w).sum();
     let mut violation = 0.0_f64;
     let mut diagonal = gram.mean_diagonal;

@@ -35,11 +35,7 @@ mod tests {
         for _ in 0..200 {
             let middle = 0.5 * (low + high);
             let sum: f64 = v.iter().map(|x| (x - middle).max(0.0)).sum();
-            if sum > 1.0 {
-                low = middle
-            } else {
-                high = middle
-            }
+            if sum > 1.0 { low = middle } else { high = middle }
         }
         v.iter().map(|x| (x - high).max(0.0)).collect()
     }

@@ -46,31 +46,19 @@ pub(crate) fn check(
         return Err(ParamError::NoClusters.into());
     }
     if n == 0 || d == 0 {
-        return Err(DataError::Empty {
-            n_rows: n,
-            n_cols: d,
-        }
-        .into());
+        return Err(DataError::Empty { n_rows: n, n_cols: d }.into());
     }
     if n >= u32::MAX as usize - 1 {
         return Err(DataError::TooManyRows { n_rows: n }.into());
     }
     if k > n {
-        return Err(ParamError::TooManyClusters {
-            n_clusters,
-            n_samples: n,
-        }
-        .into());
+        return Err(ParamError::TooManyClusters { n_clusters, n_samples: n }.into());
     }
     if let Some(given) = anchors {
         if given.is_empty() || given.len() % d != 0 {
             let expected = (given.len() / d).max(1) * d;
-            return Err(ParamError::Length {
-                name: "anchors",
-                found: given.len(),
-                expected,
-            }
-            .into());
+            let name = "values of given anchors";
+            return Err(ParamError::Length { name, found: given.len(), expected }.into());
         }
         if let Some(at) = given.iter().position(|v| !v.is_finite()) {
             let (row, col) = (at / d, at % d);
@@ -88,21 +76,13 @@ pub(crate) fn check(
             .into());
         }
         if given.len() / d < k {
-            return Err(ParamError::TooFewAnchors {
-                n_anchors: given.len() / d,
-                n_clusters,
-            }
-            .into());
+            return Err(ParamError::TooFewAnchors { n_anchors: given.len() / d, n_clusters }.into());
         }
     }
     if let Some(m) = *n_anchors
         && m < k
     {
-        return Err(ParamError::TooFewAnchors {
-            n_anchors: m,
-            n_clusters,
-        }
-        .into());
+        return Err(ParamError::TooFewAnchors { n_anchors: m, n_clusters }.into());
     }
     positive("anchor sets", n_anchor_sets.unwrap_or(1))?;
     positive("neighbors", *n_neighbors)?;
@@ -114,11 +94,7 @@ pub(crate) fn check(
     not_negative("ridge", *ridge)?;
     not_negative("tol", *tol)?;
     if *lambda == 0.0 && *learn != Learn::Nothing && *formulation == Formulation::Unified {
-        return Err(range(
-            "lambda",
-            "0".into(),
-            "it must be positive for the unified objective",
-        ));
+        return Err(range("lambda", "0".into(), "it must be positive for the unified objective"));
     }
     if *max_iter == 0 {
         return Err(range("max-iter", "0".into(), "it must be 1 or more"));
@@ -129,19 +105,10 @@ pub(crate) fn check(
     if let Some(weights) = weights {
         if weights.len() != n {
             let (found, expected) = (weights.len(), n);
-            return Err(ParamError::Length {
-                name: "sample weights",
-                found,
-                expected,
-            }
-            .into());
+            return Err(ParamError::Length { name: "sample weights", found, expected }.into());
         }
         if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
-            return Err(DataError::Weight {
-                row,
-                weight: weights[row],
-            }
-            .into());
+            return Err(DataError::Weight { row, weight: weights[row] }.into());
         }
         if weights.iter().all(|w| *w == 0.0) {
             return Err(DataError::NoWeight.into());
@@ -153,12 +120,7 @@ pub(crate) fn check(
 fn start_labels(labels: &[u32], n: usize, k: usize) -> Result<(), Error> {
     if labels.len() != n {
         let (found, expected) = (labels.len(), n);
-        return Err(ParamError::Length {
-            name: "start labels",
-            found,
-            expected,
-        }
-        .into());
+        return Err(ParamError::Length { name: "start labels", found, expected }.into());
     }
     let mut seen = vec![false; k];
     for (row, &label) in labels.iter().enumerate() {
@@ -166,44 +128,28 @@ fn start_labels(labels: &[u32], n: usize, k: usize) -> Result<(), Error> {
             Some(seen) => *seen = true,
             None => {
                 let problem = format!("row {row} has {label}");
-                return Err(ParamError::StartLabels {
-                    last: k - 1,
-                    problem,
-                }
-                .into());
+                return Err(ParamError::StartLabels { last: k - 1, problem }.into());
             }
         }
     }
     match seen.iter().position(|s| !s) {
         Some(j) => {
             let problem = format!("no row has {j}");
-            Err(ParamError::StartLabels {
-                last: k - 1,
-                problem,
-            }
-            .into())
+            Err(ParamError::StartLabels { last: k - 1, problem }.into())
         }
         None => Ok(()),
     }
 }
 
 fn positive(name: &'static str, value: usize) -> Result<(), Error> {
-    if value == 0 {
-        Err(range(name, "0".into(), "it must be 1 or more"))
-    } else {
-        Ok(())
-    }
+    if value == 0 { Err(range(name, "0".into(), "it must be 1 or more")) } else { Ok(()) }
 }
 
 fn not_negative(name: &'static str, value: f64) -> Result<(), Error> {
     if value.is_finite() && value >= 0.0 {
         Ok(())
     } else {
-        Err(range(
-            name,
-            value.to_string(),
-            "it must be finite and not negative",
-        ))
+        Err(range(name, value.to_string(), "it must be finite and not negative"))
     }
 }
 

@@ -34,10 +34,7 @@ pub(crate) fn anchor_weights(graph: &Graph, weights: &[f64], kind: AnchorWeights
         AnchorWeights::Degree => {
             let degrees = graph.degrees(weights);
             let mean = degrees.iter().sum::<f64>() / graph.n_cols as f64;
-            degrees
-                .iter()
-                .map(|d| (mean / d.max(DEGREE_FLOOR * mean)).sqrt())
-                .collect()
+            degrees.iter().map(|d| (mean / d.max(DEGREE_FLOOR * mean)).sqrt()).collect()
         }
     }
 }
@@ -52,27 +49,13 @@ pub(crate) fn cut(
     (max_iter, tol): (usize, f64),
     context: &Context<'_>,
 ) -> Result<Turns, Error> {
-    let mut turns = Turns {
-        values: Vec::new(),
-        stop: StopReason::MaxIter,
-    };
+    let mut turns = Turns { values: Vec::new(), stop: StopReason::MaxIter };
     for iteration in 0..max_iter {
-        context.report(
-            Stage::Cut,
-            iteration,
-            max_iter,
-            turns.values.last().copied(),
-        )?;
+        context.report(Stage::Cut, iteration, max_iter, turns.values.last().copied())?;
         let h = embedding::update(graph, start, visits.weights, anchor_weights, k)?;
         let scores = embedding::scores(graph, &h, anchor_weights, k, context)?;
-        let (moved, value) = labels::update(
-            &scores,
-            start,
-            visits.weights,
-            k,
-            visits.order,
-            visits.max_sweeps,
-        );
+        let (moved, value) =
+            labels::update(&scores, start, visits.weights, k, visits.order, visits.max_sweeps);
         let last = turns.values.last().copied();
         turns.values.push(value);
         if moved == 0 {

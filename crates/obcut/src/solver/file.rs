@@ -75,11 +75,7 @@ impl Model {
         let bytes: Vec<(&str, Vec<usize>, Vec<u8>)> = arrays
             .into_iter()
             .map(|(name, shape, values)| {
-                (
-                    name,
-                    shape,
-                    values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-                )
+                (name, shape, values.iter().flat_map(|v| v.to_le_bytes()).collect())
             })
             .collect();
         let views = bytes
@@ -106,11 +102,7 @@ impl Model {
             .ok_or_else(|| ModelError::Foreign(format!("its metadata has no '{KEY}'")))?;
         let Format { format } = serde_json::from_str(text).map_err(|e| damaged(&e))?;
         if format > FORMAT {
-            return Err(ModelError::Newer {
-                found: format,
-                supported: FORMAT,
-            }
-            .into());
+            return Err(ModelError::Newer { found: format, supported: FORMAT }.into());
         }
         let header: Header = serde_json::from_str(text).map_err(|e| damaged(&e))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| damaged(&e))?;
@@ -157,10 +149,7 @@ impl Model {
             None
         };
         if k == 0 || d == 0 || m == 0 || header.n_sets == 0 || m % header.n_sets != 0 {
-            let text = format!(
-                "{m} anchors in {} sets, {k} clusters, {d} features",
-                header.n_sets
-            );
+            let text = format!("{m} anchors in {} sets, {k} clusters, {d} features", header.n_sets);
             return Err(ModelError::Damaged(text).into());
         }
         if header.scale == Scale::Auto || !header.ridge.is_finite() || header.ridge < 0.0 {

@@ -42,27 +42,14 @@ fn folder() -> Option<PathBuf> {
 
 fn read(path: &Path, key: &str) -> (Vec<u64>, Vec<f64>) {
     let mut file = npyz::npz::NpzArchive::open(path).expect("a readable archive");
-    let array = file
-        .by_name(key)
-        .expect("a readable array")
-        .expect("the array is there");
+    let array = file.by_name(key).expect("a readable array").expect("the array is there");
     let shape = array.shape().to_vec();
     let by_columns = array.order() == npyz::Order::Fortran && shape.len() == 2;
     let kind = array.dtype().descr();
     let values: Vec<f64> = match kind.as_str() {
         "'<f8'" => array.into_vec::<f64>().unwrap(),
-        "'<i4'" => array
-            .into_vec::<i32>()
-            .unwrap()
-            .into_iter()
-            .map(f64::from)
-            .collect(),
-        "'<i8'" => array
-            .into_vec::<i64>()
-            .unwrap()
-            .into_iter()
-            .map(|v| v as f64)
-            .collect(),
+        "'<i4'" => array.into_vec::<i32>().unwrap().into_iter().map(f64::from).collect(),
+        "'<i8'" => array.into_vec::<i64>().unwrap().into_iter().map(|v| v as f64).collect(),
         other => panic!("{key} has type {other}"),
     };
     let values = match shape[..] {
@@ -73,26 +60,18 @@ fn read(path: &Path, key: &str) -> (Vec<u64>, Vec<f64>) {
 }
 
 fn transposed(values: &[f64], rows: usize, cols: usize) -> Vec<f64> {
-    (0..cols)
-        .flat_map(|c| (0..rows).map(move |r| values[r * cols + c]))
-        .collect()
+    (0..cols).flat_map(|c| (0..rows).map(move |r| values[r * cols + c])).collect()
 }
 
 /// Every feature to [0, 1], a constant one to 1, as the authors do.
 fn min_max(x: &mut [f64], n: usize, d: usize) {
     for f in 0..d {
         let column = || (0..n).map(|i| x[i * d + f]);
-        let (min, max) = (
-            column().fold(f64::INFINITY, f64::min),
-            column().fold(f64::NEG_INFINITY, f64::max),
-        );
+        let (min, max) =
+            (column().fold(f64::INFINITY, f64::min), column().fold(f64::NEG_INFINITY, f64::max));
         for i in 0..n {
             let v = &mut x[i * d + f];
-            *v = if max > min {
-                (*v - min) / (max - min)
-            } else {
-                1.0
-            };
+            *v = if max > min { (*v - min) / (max - min) } else { 1.0 };
         }
     }
 }
@@ -173,11 +152,7 @@ fn the_objective_at_the_start_is_the_authors() {
         );
         let value = residual - golden.lambda * gemm::dot(&joined, &state.embedding);
         let theirs = golden.objective[0];
-        assert!(
-            (value - theirs).abs() <= 1e-9 * theirs.abs(),
-            "{}: {value} {theirs}",
-            golden.name
-        );
+        assert!((value - theirs).abs() <= 1e-9 * theirs.abs(), "{}: {value} {theirs}", golden.name);
     });
 }
 
@@ -186,14 +161,9 @@ fn the_first_label_step_is_the_naive_sweep_in_row_order() {
     each(|golden, _, context| {
         let (n, k) = (golden.n, golden.k);
         let (state, weights) = (&golden.start, vec![1.0; n]);
-        let scores = embedding::scores(
-            &state.graph,
-            &state.embedding,
-            &vec![1.0; golden.m],
-            k,
-            context,
-        )
-        .unwrap();
+        let scores =
+            embedding::scores(&state.graph, &state.embedding, &vec![1.0; golden.m], k, context)
+                .unwrap();
         let mut ours = state.labels.clone();
         labels::update(&scores, &mut ours, &weights, k, None, 10);
 
@@ -233,31 +203,20 @@ fn the_first_label_step_is_the_naive_sweep_in_row_order() {
 fn no_half_step_raises_the_objective_and_the_end_is_near_the_authors() {
     each(|golden, table, context| {
         let (weights, ones) = (vec![1.0; golden.n], vec![1.0; golden.m]);
-        let visits = Visits {
-            weights: &weights,
-            order: None,
-            max_sweeps: 10,
-        };
+        let visits = Visits { weights: &weights, order: None, max_sweeps: 10 };
         let mut state = golden.start.clone();
         let mut trace = Trace::new();
         let decrease = golden.objective[0] - golden.objective[30];
         let mut last = golden.objective[0];
         settings(golden, &ones)
-            .run(
-                table,
-                visits,
-                &mut state,
-                &mut trace,
-                context,
-                |step, value| {
-                    assert!(
-                        value <= last + 1e-9 * golden.objective[0].abs(),
-                        "{}: {step} rises from {last} to {value}",
-                        golden.name
-                    );
-                    last = value;
-                },
-            )
+            .run(table, visits, &mut state, &mut trace, context, |step, value| {
+                assert!(
+                    value <= last + 1e-9 * golden.objective[0].abs(),
+                    "{}: {step} rises from {last} to {value}",
+                    golden.name
+                );
+                last = value;
+            })
             .unwrap();
         let end = *trace.objective.last().unwrap();
         println!(
@@ -267,11 +226,7 @@ fn no_half_step_raises_the_objective_and_the_end_is_near_the_authors() {
             trace.n_iter(),
             golden.objective[30]
         );
-        assert!(
-            end <= golden.objective[30] + 0.03 * decrease,
-            "{}: {end}",
-            golden.name
-        );
+        assert!(end <= golden.objective[30] + 0.03 * decrease, "{}: {end}", golden.name);
     });
 }
 
@@ -284,12 +239,8 @@ fn the_authors_row_solver_stops_early_on_their_first_graph() {
         let mut gaps: Vec<f64> = (0..golden.n)
             .map(|i| {
                 let x = &golden.x[i * d..(i + 1) * d];
-                let f: Vec<f64> = golden
-                    .start
-                    .anchors
-                    .chunks_exact(d)
-                    .map(|a| 2.0 * gemm::dot(a, x))
-                    .collect();
+                let f: Vec<f64> =
+                    golden.start.anchors.chunks_exact(d).map(|a| 2.0 * gemm::dot(a, x)).collect();
                 let mut b = vec![0.0; m];
                 Gradient::new().solve(&gram, &f, &mut b);
                 assert!((b.iter().sum::<f64>() - 1.0).abs() < 1e-9 && b.iter().all(|v| *v >= 0.0));
@@ -304,10 +255,6 @@ fn the_authors_row_solver_stops_early_on_their_first_graph() {
             gaps[golden.n - 1]
         );
         assert_eq!(table.n(), golden.n);
-        assert!(
-            gaps[golden.n - 1] > 1e-6,
-            "{}: the solver should not be exact",
-            golden.name
-        );
+        assert!(gaps[golden.n - 1] > 1e-6, "{}: the solver should not be exact", golden.name);
     });
 }

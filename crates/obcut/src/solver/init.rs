@@ -87,13 +87,8 @@ pub(crate) fn labels(
     let stream = stream.named("labels");
     let mut start = match &params.init {
         Init::Given(_) => {
-            let labels = given
-                .expect("given labels are mapped to units by fit")
-                .to_vec();
-            Start {
-                labels,
-                n_fragments: 0,
-            }
+            let labels = given.expect("given labels are mapped to units by fit").to_vec();
+            Start { labels, n_fragments: 0 }
         }
         Init::KMeans => {
             let effort = Effort {
@@ -106,19 +101,13 @@ pub(crate) fn labels(
             let centers = kmeans::fit(rows, k, effort, stream, context, Stage::Start)?;
             let points = rows.table.points(centers.values);
             let labels = kmeans::assign(rows, &points, context)?.labels;
-            Start {
-                labels,
-                n_fragments: 0,
-            }
+            Start { labels, n_fragments: 0 }
         }
         Init::Spectral => {
             let coordinates = Some((anchors, rows.table.d()));
             let weighted = (rows.weights, rows.keys);
             let found = spectral::start(graph, weighted, k, coordinates, stream, context)?;
-            Start {
-                labels: found.labels,
-                n_fragments: found.n_fragments,
-            }
+            Start { labels: found.labels, n_fragments: found.n_fragments }
         }
     };
     fill_empty(&mut start.labels, rows.keys, k, stream.named("fill"));

@@ -156,21 +156,10 @@ impl Loop<'_> {
         context: &Context<'_>,
     ) -> Result<usize, Error> {
         let k = self.n_clusters;
-        let State {
-            graph,
-            labels,
-            embedding: h,
-            ..
-        } = state;
+        let State { graph, labels, embedding: h, .. } = state;
         let scores = embedding::scores(graph, h, self.anchor_weights, k, context)?;
-        let (moved, cut) = labels::update(
-            &scores,
-            labels,
-            visits.weights,
-            k,
-            visits.order,
-            visits.max_sweeps,
-        );
+        let (moved, cut) =
+            labels::update(&scores, labels, visits.weights, k, visits.order, visits.max_sweeps);
         value.cut = cut;
         Ok(moved)
     }
@@ -182,13 +171,8 @@ impl Loop<'_> {
         value: &mut Value,
     ) -> Result<(), Error> {
         let (k, m) = (self.n_clusters, state.graph.n_cols);
-        let joined = embedding::joined(
-            &state.graph,
-            &state.labels,
-            visits.weights,
-            self.anchor_weights,
-            k,
-        );
+        let joined =
+            embedding::joined(&state.graph, &state.labels, visits.weights, self.anchor_weights, k);
         state.embedding = crate::linalg::factor::polar(&joined, m, k)?;
         value.cut = gemm::dot(&joined, &state.embedding);
         Ok(())
@@ -224,13 +208,8 @@ impl Loop<'_> {
         }
         context.check()?;
         let k = self.n_clusters;
-        let joined = embedding::joined(
-            &state.graph,
-            &state.labels,
-            visits.weights,
-            self.anchor_weights,
-            k,
-        );
+        let joined =
+            embedding::joined(&state.graph, &state.labels, visits.weights, self.anchor_weights, k);
         Ok(gemm::dot(&joined, &state.embedding))
     }
 
@@ -260,9 +239,7 @@ pub(crate) fn total_square(
         table.n(),
         |range| {
             let mut scratch = crate::table::Scratch::default();
-            range
-                .map(|i| weights[i] * table.squared_norm(i, &mut scratch))
-                .sum::<f64>()
+            range.map(|i| weights[i] * table.squared_norm(i, &mut scratch)).sum::<f64>()
         },
         |part| total += part,
     )?;

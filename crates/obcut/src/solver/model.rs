@@ -162,10 +162,7 @@ impl Model {
         self.visit(samples, threads, observer, &mut values, k, |gains, out| {
             out.copy_from_slice(gains);
         })?;
-        Ok(ClusterScores {
-            n_clusters: k,
-            values,
-        })
+        Ok(ClusterScores { n_clusters: k, values })
     }
 
     /// Label, second-best cluster and margin of every row.
@@ -179,11 +176,7 @@ impl Model {
         observer: &dyn Observer,
     ) -> Result<Vec<RowScore>, Error> {
         let unit = (self.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt();
-        let none = RowScore {
-            label: 0,
-            second: 0,
-            margin: 0.0,
-        };
+        let none = RowScore { label: 0, second: 0, margin: 0.0 };
         let mut rows = vec![none; samples.n_rows()];
         self.visit(samples, threads, observer, &mut rows, 1, |gains, out| {
             out[0] = top_two(gains, unit);
@@ -192,14 +185,7 @@ impl Model {
     }
 
     pub(crate) fn builder(&self, points: &Points) -> Builder {
-        Builder::new(
-            self.params.graph,
-            self.params.n_neighbors,
-            self.params.row_solver,
-            self.n_sets,
-            points,
-            self.ridge,
-        )
+        Builder::new(&self.params, self.n_sets, points, self.ridge)
     }
 
     fn check(&self, samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
@@ -267,11 +253,8 @@ impl Model {
 /// of the cluster's size.
 pub(crate) fn column_labels(rule: &Rule) -> Vec<u32> {
     let k = rule.n_clusters;
-    let slope: Vec<f64> = rule
-        .sizes
-        .iter()
-        .map(|&n| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 })
-        .collect();
+    let slope: Vec<f64> =
+        rule.sizes.iter().map(|&n| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 }).collect();
     rule.embedding
         .chunks_exact(k)
         .map(|row| {

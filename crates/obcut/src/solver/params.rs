@@ -66,7 +66,7 @@ choices! {
     Scale as "scale" {
         /// Unit rows for sparse counts (non-negative, more than 95 % zeros), else min-max.
         Auto = "auto",
-        /// Every feature to [0, 1]; a constant feature becomes 1.
+        /// Every feature to [0, 1]; a constant feature has no say.
         MinMax = "minmax",
         /// Every feature to mean 0 and standard deviation 1; a constant feature becomes 0.
         Standard = "standard",

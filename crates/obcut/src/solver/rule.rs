@@ -84,9 +84,7 @@ impl Rule {
             let mut rule = Self::at(graph, &labels, weights, anchor_weights, k, context)?;
             let mut next = rule.label(graph, context)?;
             if has_empty(&next, k) {
-                return Ok(rule
-                    .fill(graph, &mut next, context)?
-                    .then_some((rule, next)));
+                return Ok(rule.fill(graph, &mut next, context)?.then_some((rule, next)));
             }
             if next == labels || round + 1 == ROUNDS {
                 return Ok(Some((rule, next)));
@@ -98,27 +96,16 @@ impl Rule {
 
     pub fn labeller(&self) -> Labeller {
         let weighted = embedding::weighted(&self.embedding, &self.anchor_weights, self.n_clusters);
-        let slope = self
-            .sizes
-            .iter()
-            .map(|&n| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 })
-            .collect();
+        let slope =
+            self.sizes.iter().map(|&n| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 }).collect();
         let level = (0..self.n_clusters)
             .map(|j| {
                 let n = self.sizes[j];
-                let level = if n > 0.0 {
-                    self.sums[j] / (2.0 * n * n.sqrt())
-                } else {
-                    0.0
-                };
+                let level = if n > 0.0 { self.sums[j] / (2.0 * n * n.sqrt()) } else { 0.0 };
                 level - self.boost[j]
             })
             .collect();
-        Labeller {
-            weighted,
-            slope,
-            level,
-        }
+        Labeller { weighted, slope, level }
     }
 
     fn label(&self, graph: &Graph, context: &Context<'_>) -> Result<Vec<u32>, Error> {
@@ -199,16 +186,8 @@ pub(crate) fn top_two(values: &[f64], unit: f64) -> RowScore {
             second = j;
         }
     }
-    let margin = if second == first {
-        1.0
-    } else {
-        (values[first] - values[second]) * unit
-    };
-    RowScore {
-        label: first as u32,
-        second: second as u32,
-        margin,
-    }
+    let margin = if second == first { 1.0 } else { (values[first] - values[second]) * unit };
+    RowScore { label: first as u32, second: second as u32, margin }
 }
 
 pub(crate) fn has_empty(labels: &[u32], k: usize) -> bool {

@@ -36,11 +36,8 @@ pub(crate) fn size_entropy(sizes: &[f64]) -> f64 {
     if sizes.len() < 2 || total <= 0.0 {
         return 1.0;
     }
-    let entropy: f64 = sizes
-        .iter()
-        .filter(|&&n| n > 0.0)
-        .map(|n| -(n / total) * (n / total).ln())
-        .sum();
+    let entropy: f64 =
+        sizes.iter().filter(|&&n| n > 0.0).map(|n| -(n / total) * (n / total).ln()).sum();
     entropy / (sizes.len() as f64).ln()
 }
 

@@ -34,6 +34,12 @@ impl StopReason {
     }
 }
 
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
 /// Values and times of one fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
@@ -72,11 +78,7 @@ impl Trace {
 
     /// Outer iterations of the loop, or of the cut when there was no loop.
     pub fn n_iter(&self) -> usize {
-        if self.objective.is_empty() {
-            self.cut.len()
-        } else {
-            self.objective.len() - 1
-        }
+        if self.objective.is_empty() { self.cut.len() } else { self.objective.len() - 1 }
     }
 }
 
@@ -103,9 +105,6 @@ impl Clock {
     }
 
     pub fn finish(self) -> Vec<(String, f64)> {
-        self.seconds
-            .into_iter()
-            .map(|(s, t)| (s.name().to_string(), t))
-            .collect()
+        self.seconds.into_iter().map(|(s, t)| (s.name().to_string(), t)).collect()
     }
 }

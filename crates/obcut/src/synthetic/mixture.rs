@@ -50,44 +50,26 @@ impl Mixture {
         let k = n_clusters.max(1);
         let mut stream = Stream::new(seed, Use::Order, 0);
         // Sizes differ up to eightfold.
-        let weights: Vec<f64> = (0..k)
-            .map(|_| 0.15 + stream.uniform() * stream.uniform())
-            .collect();
+        let weights: Vec<f64> =
+            (0..k).map(|_| 0.15 + stream.uniform() * stream.uniform()).collect();
         let mut first: Vec<usize> = (0..k).collect();
         shuffle(&mut first, &mut stream);
 
-        let drawn: Vec<[Vec<f64>; 2]> = (0..k)
-            .into_par_iter()
-            .map(|j| draw_cluster(n_features, seed, j))
-            .collect();
+        let drawn: Vec<[Vec<f64>; 2]> =
+            (0..k).into_par_iter().map(|j| draw_cluster(n_features, seed, j)).collect();
         let (mut low, mut high) = (vec![f64::MAX; n_features], vec![f64::MIN; n_features]);
         for [centre, basis] in &drawn {
             for f in 0..n_features {
-                let variance: f64 = basis
-                    .iter()
-                    .skip(f)
-                    .step_by(n_features)
-                    .map(|b| b * b)
-                    .sum();
+                let variance: f64 = basis.iter().skip(f).step_by(n_features).map(|b| b * b).sum();
                 let reach = REACH * (variance + NOISE * NOISE).sqrt();
                 low[f] = low[f].min(centre[f] - reach);
                 high[f] = high[f].max(centre[f] + reach);
             }
         }
-        let scale: Vec<f64> = low
-            .iter()
-            .zip(&high)
-            .map(|(low, high)| 1.0 / (high - low))
-            .collect();
+        let scale: Vec<f64> = low.iter().zip(&high).map(|(low, high)| 1.0 / (high - low)).collect();
         let clusters = drawn.into_iter().map(|[centre, basis]| Cluster {
-            centre: (0..n_features)
-                .map(|f| ((centre[f] - low[f]) * scale[f]) as f32)
-                .collect(),
-            basis: basis
-                .iter()
-                .zip(scale.iter().cycle())
-                .map(|(b, s)| (b * s) as f32)
-                .collect(),
+            centre: (0..n_features).map(|f| ((centre[f] - low[f]) * scale[f]) as f32).collect(),
+            basis: basis.iter().zip(scale.iter().cycle()).map(|(b, s)| (b * s) as f32).collect(),
         });
         Self {
             n_features,
@@ -109,21 +91,15 @@ impl Mixture {
     pub fn fill(&self, start: usize, values: &mut [f32], labels: &mut [u32]) {
         if self.n_features == 0 {
             for (i, label) in labels.iter_mut().enumerate() {
-                *label = self.class(
-                    &mut self.stream(start.wrapping_add(i)),
-                    start.wrapping_add(i),
-                ) as u32;
+                *label = self.class(&mut self.stream(start.wrapping_add(i)), start.wrapping_add(i))
+                    as u32;
             }
             return;
         }
-        let rows = values
-            .par_chunks_exact_mut(self.n_features)
-            .with_min_len(ROWS_PER_TASK);
-        rows.zip(labels)
-            .enumerate()
-            .for_each_init(Vec::new, |bytes, (i, (row, label))| {
-                *label = self.fill_row(start.wrapping_add(i), row, bytes);
-            });
+        let rows = values.par_chunks_exact_mut(self.n_features).with_min_len(ROWS_PER_TASK);
+        rows.zip(labels).enumerate().for_each_init(Vec::new, |bytes, (i, (row, label))| {
+            *label = self.fill_row(start.wrapping_add(i), row, bytes);
+        });
     }
 
     /// Makes row `i` and tells its class.
@@ -136,11 +112,7 @@ impl Mixture {
         for ((value, noise), centre) in row.iter_mut().zip(&self.noise).zip(&cluster.centre) {
             *value = centre + noise * *value;
         }
-        for (axis, z) in cluster
-            .basis
-            .chunks_exact(self.n_features)
-            .zip(coefficients)
-        {
+        for (axis, z) in cluster.basis.chunks_exact(self.n_features).zip(coefficients) {
             for (value, b) in row.iter_mut().zip(axis) {
                 *value += z * b;
             }
@@ -160,10 +132,7 @@ impl Mixture {
     fn class(&self, stream: &mut Stream, i: usize) -> usize {
         let share = stream.uniform();
         let drawn = self.cumulative.partition_point(|&up_to| up_to <= share);
-        self.first
-            .get(i)
-            .copied()
-            .unwrap_or(drawn.min(self.clusters.len() - 1))
+        self.first.get(i).copied().unwrap_or(drawn.min(self.clusters.len() - 1))
     }
 }
 
@@ -172,9 +141,7 @@ fn draw_cluster(n_features: usize, seed: u64, j: usize) -> [Vec<f64>; 2] {
     let mut stream = Stream::new(seed, Use::Shape, j);
     let centre = (0..n_features).map(|_| CENTRE * stream.normal()).collect();
     let length = SUBSPACE / (DIMENSION as f64).sqrt();
-    let basis = (0..DIMENSION * n_features)
-        .map(|_| length * stream.normal())
-        .collect();
+    let basis = (0..DIMENSION * n_features).map(|_| length * stream.normal()).collect();
     [centre, basis]
 }
 
@@ -197,12 +164,5 @@ pub fn mixture(n: usize, n_features: usize, n_clusters: usize, seed: u64) -> Lab
     let mut values = vec![0.0; n * n_features];
     let mut labels = vec![0; n];
     mixture.fill(0, &mut values, &mut labels);
-    Labelled {
-        matrix: Matrix::Dense32 {
-            values,
-            n_rows: n,
-            n_cols: n_features,
-        },
-        labels,
-    }
+    Labelled { matrix: Matrix::Dense32 { values, n_rows: n, n_cols: n_features }, labels }
 }

@@ -76,23 +76,14 @@ fn generate(
     };
     let mut values = vec![0.0; n * n_features];
     if n_features > 0 {
-        let rows = values
-            .par_chunks_exact_mut(n_features)
-            .with_min_len(ROWS_PER_TASK);
+        let rows = values.par_chunks_exact_mut(n_features).with_min_len(ROWS_PER_TASK);
         rows.zip(&cards).enumerate().for_each(|(i, (row, &card))| {
             fill(place(card), &mut Stream::new(seed, Use::Row, i), row);
         });
     }
     Labelled {
-        matrix: Matrix::Dense64 {
-            values,
-            n_rows: n,
-            n_cols: n_features,
-        },
-        labels: cards
-            .iter()
-            .map(|&card| (card % n_classes) as u32)
-            .collect(),
+        matrix: Matrix::Dense64 { values, n_rows: n, n_cols: n_features },
+        labels: cards.iter().map(|&card| (card % n_classes) as u32).collect(),
     }
 }
 

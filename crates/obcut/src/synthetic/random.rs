@@ -130,15 +130,9 @@ mod tests {
         let mut stream = Stream::new(1, Use::Shape, 0);
         for _ in 0..10_000 {
             let x = stream.uniform();
-            assert!(
-                (ln(x) - x.ln()).abs() <= 4e-16 * (1.0 + x.ln().abs()),
-                "ln {x}"
-            );
+            assert!((ln(x) - x.ln()).abs() <= 4e-16 * (1.0 + x.ln().abs()), "ln {x}");
             let ([cos, sin], (s, c)) = (direction(x), (TAU * x).sin_cos());
-            assert!(
-                (cos - c).abs() < 1e-15 && (sin - s).abs() < 1e-15,
-                "turn {x}"
-            );
+            assert!((cos - c).abs() < 1e-15 && (sin - s).abs() < 1e-15, "turn {x}");
         }
         assert_eq!(ln(1.0), 0.0);
         assert_eq!(direction(0.5), [-1.0, 0.0]);
@@ -178,10 +172,7 @@ mod tests {
         let mut stream = Stream::new(4, Use::Order, 0);
         let mut seen = [0; 7];
         (0..7000).for_each(|_| seen[stream.below(7)] += 1);
-        assert!(
-            seen.iter().all(|&count| (850..1150).contains(&count)),
-            "{seen:?}"
-        );
+        assert!(seen.iter().all(|&count| (850..1150).contains(&count)), "{seen:?}");
         assert_eq!(stream.below(0), 0);
         assert_eq!(stream.below(1), 0);
     }

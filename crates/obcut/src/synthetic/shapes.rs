@@ -26,28 +26,20 @@ pub fn blobs(n: usize, n_features: usize, n_clusters: usize, spread: f64, seed: 
 
 /// Uniform centres in a box that grows until they keep their distance.
 fn blob_centres(n_features: usize, k: usize, spread: f64, seed: u64) -> Vec<Vec<f64>> {
-    let unit = if spread.abs() > 0.0 {
-        spread.abs()
-    } else {
-        1.0
-    };
+    let unit = if spread.abs() > 0.0 { spread.abs() } else { 1.0 };
     let apart = (SEPARATION * unit) * (SEPARATION * unit);
     let mut stream = Stream::new(seed, Use::Shape, 0);
     let mut half_side = BOX * unit;
     let mut centres: Vec<Vec<f64>> = Vec::with_capacity(k);
     while centres.len() < k {
         let mut draw = |half| -> Vec<f64> {
-            (0..n_features)
-                .map(|_| half * (2.0 * stream.uniform() - 1.0))
-                .collect()
+            (0..n_features).map(|_| half * (2.0 * stream.uniform() - 1.0)).collect()
         };
         let mut centre = draw(half_side);
         for attempt in 1..DRAWS * GROWTHS {
             // With no features, or distances beyond f64, no draw is ever far enough.
             if n_features == 0
-                || centres
-                    .iter()
-                    .all(|other| square_distance(&centre, other) >= apart)
+                || centres.iter().all(|other| square_distance(&centre, other) >= apart)
             {
                 break;
             }
@@ -71,11 +63,7 @@ pub fn moons(n: usize, noise: f64, seed: u64) -> Labelled {
     generate(n, 2, 2, seed, |place, stream, row| {
         let share = place.rank as f64 / (place.size - 1).max(1) as f64;
         let [cos, sin] = direction(0.5 * share);
-        let point = if place.class == 0 {
-            [cos, sin]
-        } else {
-            [1.0 - cos, 0.5 - sin]
-        };
+        let point = if place.class == 0 { [cos, sin] } else { [1.0 - cos, 0.5 - sin] };
         for (value, exact) in row.iter_mut().zip(point) {
             *value = exact + noise * stream.normal();
         }
@@ -85,19 +73,13 @@ pub fn moons(n: usize, noise: f64, seed: u64) -> Labelled {
 /// Circles of radius 1, 2, 3, … around the origin: points at even angles, plus normal noise in
 /// both features. [`super::RINGS_NOISE`] leaves clear gaps.
 pub fn rings(n: usize, n_rings: usize, noise: f64, seed: u64) -> Labelled {
-    generate(
-        n,
-        2,
-        possible_clusters(n, n_rings),
-        seed,
-        |place, stream, row| {
-            let radius = (place.class + 1) as f64;
-            let point = direction(place.rank as f64 / place.size as f64);
-            for (value, exact) in row.iter_mut().zip(point) {
-                *value = radius * exact + noise * stream.normal();
-            }
-        },
-    )
+    generate(n, 2, possible_clusters(n, n_rings), seed, |place, stream, row| {
+        let radius = (place.class + 1) as f64;
+        let point = direction(place.rank as f64 / place.size as f64);
+        for (value, exact) in row.iter_mut().zip(point) {
+            *value = radius * exact + noise * stream.normal();
+        }
+    })
 }
 
 /// Random linear subspaces through the origin: standard normal coefficients on an orthonormal

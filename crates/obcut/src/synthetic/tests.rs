@@ -19,9 +19,7 @@ fn single(data: &Labelled) -> &[f32] {
 
 fn rows(data: &Labelled) -> impl Iterator<Item = (&[f64], usize)> {
     let (values, n_cols) = dense(data);
-    values
-        .chunks_exact(n_cols)
-        .zip(data.labels.iter().map(|&label| label as usize))
+    values.chunks_exact(n_cols).zip(data.labels.iter().map(|&label| label as usize))
 }
 
 fn sizes(labels: &[u32], k: usize) -> Vec<usize> {
@@ -34,10 +32,7 @@ fn means(data: &Labelled, labels: &[u32], k: usize) -> Vec<Vec<f64>> {
     let (values, d) = dense(data);
     let mut means = vec![vec![0.0; d]; k];
     for (row, &label) in values.chunks_exact(d).zip(labels) {
-        means[label as usize]
-            .iter_mut()
-            .zip(row)
-            .for_each(|(m, x)| *m += x);
+        means[label as usize].iter_mut().zip(row).for_each(|(m, x)| *m += x);
     }
     for (mean, size) in means.iter_mut().zip(sizes(labels, k)) {
         mean.iter_mut().for_each(|m| *m /= size.max(1) as f64);
@@ -46,11 +41,7 @@ fn means(data: &Labelled, labels: &[u32], k: usize) -> Vec<Vec<f64>> {
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(x, y)| (x - y) * (x - y))
-        .sum::<f64>()
-        .sqrt()
+    a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
 }
 
 /// Labels after 50 rounds of k-means.
@@ -102,17 +93,10 @@ fn classes_are_even_and_in_random_order() {
     ];
     for (data, k) in sets {
         let sizes = sizes(&data.labels, k);
-        assert!(
-            sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1,
-            "{sizes:?}"
-        );
+        assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
         assert!(!data.labels.is_sorted());
         let first = &data.labels[..k];
-        assert_ne!(
-            first,
-            (0..k as u32).collect::<Vec<_>>(),
-            "not dealt in turn"
-        );
+        assert_ne!(first, (0..k as u32).collect::<Vec<_>>(), "not dealt in turn");
     }
 }
 
@@ -137,14 +121,8 @@ fn the_seed_decides_everything() {
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let make = || (blobs(2000, 3, 4, 1.0, 9), mixture(2000, 17, 5, 9));
-    let one = rayon::ThreadPoolBuilder::new()
-        .num_threads(1)
-        .build()
-        .unwrap();
-    let five = rayon::ThreadPoolBuilder::new()
-        .num_threads(5)
-        .build()
-        .unwrap();
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let five = rayon::ThreadPoolBuilder::new().num_threads(5).build().unwrap();
     assert_eq!(one.install(make), five.install(make));
 }
 
@@ -158,18 +136,9 @@ fn k_means_finds_blobs_without_error() {
                 assert!(centres[..i].iter().all(|b| distance(a, b) > 10.0));
             }
             // From the point of each class that comes first, as a good seeding would give.
-            let first = |j| {
-                rows(&data)
-                    .find(|(_, label)| *label == j)
-                    .unwrap()
-                    .0
-                    .to_vec()
-            };
+            let first = |j| rows(&data).find(|(_, label)| *label == j).unwrap().0.to_vec();
             let labels = lloyd(&data, (0..k).map(first).collect());
-            assert_eq!(
-                metrics::nmi(&labels, &data.labels, metrics::Average::Max).unwrap(),
-                1.0
-            );
+            assert_eq!(metrics::nmi(&labels, &data.labels, metrics::Average::Max).unwrap(), 1.0);
         }
     }
 }
@@ -178,9 +147,7 @@ fn k_means_finds_blobs_without_error() {
 fn blobs_have_the_spread_asked_for() {
     let data = blobs(4000, 5, 3, 2.5, 3);
     let centres = means(&data, &data.labels, 3);
-    let square: f64 = rows(&data)
-        .map(|(row, j)| distance(row, &centres[j]).powi(2))
-        .sum();
+    let square: f64 = rows(&data).map(|(row, j)| distance(row, &centres[j]).powi(2)).sum();
     assert!(((square / (4000.0 * 5.0)).sqrt() - 2.5).abs() < 0.05);
 }
 
@@ -192,16 +159,11 @@ fn moons_are_two_interleaved_half_circles() {
             0 => (x.hypot(y), y >= 0.0),
             _ => ((x - 1.0).hypot(y - 0.5), y <= 0.5),
         };
-        assert!(
-            (radius - 1.0).abs() < 1e-15 && inside,
-            "{row:?} of moon {class}"
-        );
+        assert!((radius - 1.0).abs() < 1e-15 && inside, "{row:?} of moon {class}");
     }
     let (exact, noisy) = (moons(400, 0.0, 7), moons(400, MOONS_NOISE, 7));
-    let away: Vec<f64> = rows(&exact)
-        .zip(rows(&noisy))
-        .map(|((a, _), (b, _))| distance(a, b))
-        .collect();
+    let away: Vec<f64> =
+        rows(&exact).zip(rows(&noisy)).map(|((a, _), (b, _))| distance(a, b)).collect();
     assert!(away.iter().all(|&d| d > 0.0 && d < 6.0 * MOONS_NOISE));
 }
 
@@ -211,58 +173,33 @@ fn rings_have_radii_one_two_three() {
     let mut turned = [[0; 4]; 3];
     for (row, class) in rows(&data) {
         let radius = row[0].hypot(row[1]);
-        assert!(
-            (radius - (class + 1) as f64).abs() < 5.0 * RINGS_NOISE,
-            "{row:?}"
-        );
+        assert!((radius - (class + 1) as f64).abs() < 5.0 * RINGS_NOISE, "{row:?}");
         turned[class][usize::from(row[0] > 0.0) + 2 * usize::from(row[1] > 0.0)] += 1;
     }
-    assert!(
-        turned
-            .iter()
-            .flatten()
-            .all(|&count| (65..85).contains(&count)),
-        "{turned:?}"
-    );
+    assert!(turned.iter().flatten().all(|&count| (65..85).contains(&count)), "{turned:?}");
 }
 
 /// Share of the variance of a class that is off its `dimension` main axes, by deflation.
 fn off_subspace(data: &Labelled, class: usize, dimension: usize) -> f64 {
-    let mut points: Vec<Vec<f64>> = rows(data)
-        .filter(|(_, j)| *j == class)
-        .map(|(row, _)| row.to_vec())
-        .collect();
+    let mut points: Vec<Vec<f64>> =
+        rows(data).filter(|(_, j)| *j == class).map(|(row, _)| row.to_vec()).collect();
     let total = |points: &[Vec<f64>]| points.iter().flatten().map(|x| x * x).sum::<f64>();
     let before = total(&points);
     for _ in 0..dimension {
         // `dimension` points span the subspace: project along the largest that is left.
         let norm = |p: &[f64]| p.iter().map(|x| x * x).sum::<f64>();
-        let longest = points
-            .iter()
-            .max_by(|a, b| norm(a).total_cmp(&norm(b)))
-            .unwrap()
-            .clone();
+        let longest = points.iter().max_by(|a, b| norm(a).total_cmp(&norm(b))).unwrap().clone();
         for point in &mut points {
             let along: f64 = point.iter().zip(&longest).map(|(x, y)| x * y).sum::<f64>();
             let factor = along / norm(&longest);
-            point
-                .iter_mut()
-                .zip(&longest)
-                .for_each(|(x, y)| *x -= factor * y);
+            point.iter_mut().zip(&longest).for_each(|(x, y)| *x -= factor * y);
         }
     }
     total(&points) / before
 }
 
 fn usual_subspaces(noise: f64, seed: u64) -> Labelled {
-    subspaces(
-        2000,
-        SUBSPACES_FEATURES,
-        SUBSPACES_CLUSTERS,
-        SUBSPACES_DIMENSION,
-        noise,
-        seed,
-    )
+    subspaces(2000, SUBSPACES_FEATURES, SUBSPACES_CLUSTERS, SUBSPACES_DIMENSION, noise, seed)
 }
 
 #[test]
@@ -283,11 +220,7 @@ fn k_means_is_lost_on_subspaces() {
     for seed in 0..3 {
         let data = usual_subspaces(SUBSPACES_NOISE, seed);
         let (values, d) = dense(&data);
-        let start = values
-            .chunks_exact(d)
-            .take(SUBSPACES_CLUSTERS)
-            .map(<[f64]>::to_vec)
-            .collect();
+        let start = values.chunks_exact(d).take(SUBSPACES_CLUSTERS).map(<[f64]>::to_vec).collect();
         let labels = lloyd(&data, start);
         let nmi = metrics::nmi(&labels, &data.labels, metrics::Average::Max).unwrap();
         assert!(nmi < 0.4, "{nmi}");
@@ -324,10 +257,7 @@ fn a_mixture_fills_the_unit_interval_with_uneven_clusters() {
     let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
     assert!(*least > 0 && most > &(2 * least), "{sizes:?}");
     let small = mixture(k, d, k, 6);
-    assert!(
-        self::sizes(&small.labels, k).iter().all(|&size| size == 1),
-        "none is empty"
-    );
+    assert!(self::sizes(&small.labels, k).iter().all(|&size| size == 1), "none is empty");
 }
 
 #[test]
@@ -336,42 +266,22 @@ fn the_first_values_are_those_once_recorded() {
     let recorded = [
         (
             blobs(100, 3, 4, BLOBS_SPREAD, 42),
-            [
-                8.667770267594639,
-                -8.957563194252463,
-                -8.68055037231215,
-                4.083912744938971,
-            ],
+            [8.667770267594639, -8.957563194252463, -8.68055037231215, 4.083912744938971],
             [3, 0, 2, 1, 1, 3, 0, 3],
         ),
         (
             moons(100, MOONS_NOISE, 42),
-            [
-                1.6358203242506968,
-                -0.30083988645060283,
-                -1.0026937100996318,
-                0.403243803230623,
-            ],
+            [1.6358203242506968, -0.30083988645060283, -1.0026937100996318, 0.403243803230623],
             [1, 0, 0, 1, 1, 1, 0, 1],
         ),
         (
             rings(100, 3, RINGS_NOISE, 42),
-            [
-                -0.9688733675603005,
-                -2.8540108601265786,
-                1.3938301131211772,
-                -1.2920224377572216,
-            ],
+            [-0.9688733675603005, -2.8540108601265786, 1.3938301131211772, -1.2920224377572216],
             [2, 1, 1, 1, 1, 2, 1, 1],
         ),
         (
             subspaces(100, 6, 3, 2, SUBSPACES_NOISE, 42),
-            [
-                0.05821268843347226,
-                0.21524883859343727,
-                0.23469564524398703,
-                0.27661075241513405,
-            ],
+            [0.05821268843347226, 0.21524883859343727, 0.23469564524398703, 0.27661075241513405],
             [2, 1, 1, 1, 1, 2, 1, 1],
         ),
     ];
@@ -380,9 +290,6 @@ fn the_first_values_are_those_once_recorded() {
         assert_eq!(data.labels[..8], labels);
     }
     let data = mixture(100, 8, 5, 42);
-    assert_eq!(
-        single(&data)[..4],
-        [0.73856246, 0.35473466, 0.4981841, 0.45626608]
-    );
+    assert_eq!(single(&data)[..4], [0.73856246, 0.35473466, 0.4981841, 0.45626608]);
     assert_eq!(data.labels[..8], [4, 3, 1, 2, 0, 0, 4, 1]);
 }

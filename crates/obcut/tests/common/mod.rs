@@ -8,11 +8,7 @@ use obcut::synthetic::Labelled;
 use obcut::{Csr, Fit, Matrix, Params, Silent, fit};
 
 pub fn matrix(values: Vec<f64>, n_rows: usize, n_cols: usize) -> Matrix {
-    Matrix::Dense64 {
-        values,
-        n_rows,
-        n_cols,
-    }
+    Matrix::Dense64 { values, n_rows, n_cols }
 }
 
 pub fn fit_ok(matrix: &Matrix, weights: Option<&[f64]>, params: &Params) -> Fit {
@@ -31,10 +27,8 @@ pub struct Numbers(pub u64);
 
 impl Numbers {
     pub fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 ^ (self.0 >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11
     }
 
@@ -49,20 +43,12 @@ pub fn random_matrix(n: usize, d: usize, levels: Option<u64>, seed: u64, single:
     let values: Vec<f64> = (0..n * d)
         .map(|_| {
             levels.map_or_else(|| 0.0, |l| (numbers.next() % l) as f64)
-                + if levels.is_none() {
-                    numbers.unit()
-                } else {
-                    0.0
-                }
+                + if levels.is_none() { numbers.unit() } else { 0.0 }
         })
         .collect();
     if single {
         let values = values.iter().map(|v| *v as f32).collect();
-        Matrix::Dense32 {
-            values,
-            n_rows: n,
-            n_cols: d,
-        }
+        Matrix::Dense32 { values, n_rows: n, n_cols: d }
     } else {
         matrix(values, n, d)
     }
@@ -82,12 +68,7 @@ pub fn to_f64(matrix: &Matrix) -> Matrix {
 
 pub fn to_sparse(matrix: &Matrix) -> Matrix {
     let d = matrix.n_cols();
-    let mut out = Csr {
-        offsets: vec![0],
-        columns: vec![],
-        values: vec![],
-        n_cols: d,
-    };
+    let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: d };
     for row in values(matrix).chunks_exact(d) {
         for (c, v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
             out.columns.push(c as i64);
@@ -120,12 +101,7 @@ pub fn rows(matrix: &Matrix, order: &[usize]) -> Matrix {
         },
         Matrix::Sparse32(_) => panic!("not needed"),
         Matrix::Sparse64(x) => {
-            let mut out = Csr {
-                offsets: vec![0],
-                columns: vec![],
-                values: vec![],
-                n_cols: d,
-            };
+            let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: d };
             for &i in order {
                 let range = x.offsets[i] as usize..x.offsets[i + 1] as usize;
                 out.columns.extend_from_slice(&x.columns[range.clone()]);

@@ -30,18 +30,12 @@ impl Moments {
         context: &Context<'_>,
     ) -> Result<Self, Error> {
         let (m, d) = (graph.n_cols, table.d());
-        let mut total = Self {
-            s: vec![0.0; m * m],
-            r: vec![0.0; m * d],
-        };
+        let mut total = Self { s: vec![0.0; m * m], r: vec![0.0; m * d] };
         let mut degrees = vec![0.0; m];
         context.fold(
             table.n(),
             |range| {
-                let mut part = Self {
-                    s: vec![0.0; m * m],
-                    r: vec![0.0; m * d],
-                };
+                let mut part = Self { s: vec![0.0; m * m], r: vec![0.0; m * d] };
                 let mut degrees = vec![0.0; m];
                 let (mut scratch, mut row) = (Scratch::default(), vec![0.0; d]);
                 for i in range {
@@ -69,10 +63,7 @@ impl Moments {
             |(part, part_degrees)| {
                 total.s.iter_mut().zip(part.s).for_each(|(t, p)| *t += p);
                 total.r.iter_mut().zip(part.r).for_each(|(t, p)| *t += p);
-                degrees
-                    .iter_mut()
-                    .zip(part_degrees)
-                    .for_each(|(t, p)| *t += p);
+                degrees.iter_mut().zip(part_degrees).for_each(|(t, p)| *t += p);
             },
         )?;
         for (sum, &degree) in total.r.chunks_exact_mut(d).zip(&degrees) {

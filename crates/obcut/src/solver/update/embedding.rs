@@ -21,14 +21,9 @@ pub(crate) fn joined(
     k: usize,
 ) -> Vec<f64> {
     let mut sizes = vec![0.0; k];
-    labels
-        .iter()
-        .zip(weights)
-        .for_each(|(&l, w)| sizes[l as usize] += w);
-    let inverse: Vec<f64> = sizes
-        .iter()
-        .map(|&n: &f64| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 })
-        .collect();
+    labels.iter().zip(weights).for_each(|(&l, w)| sizes[l as usize] += w);
+    let inverse: Vec<f64> =
+        sizes.iter().map(|&n: &f64| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 }).collect();
     let mut joined = vec![0.0; graph.n_cols * k];
     for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
         let (columns, values) = graph.row(i);
@@ -51,11 +46,7 @@ pub(crate) fn update(
     anchor_weights: &[f64],
     k: usize,
 ) -> Result<Vec<f64>, Error> {
-    factor::polar(
-        &joined(graph, labels, weights, anchor_weights, k),
-        graph.n_cols,
-        k,
-    )
+    factor::polar(&joined(graph, labels, weights, anchor_weights, k), graph.n_cols, k)
 }
 
 /// Q = B diag(w) H, N × k.

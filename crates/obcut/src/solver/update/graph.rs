@@ -49,11 +49,7 @@ pub(crate) fn update(
     let parts = context.map(table.n(), |range| {
         let mut part = Graph::empty(m);
         let mut scratch = Scratch::default();
-        let mut work = Work {
-            f: vec![0.0; m],
-            dense: vec![0.0; m],
-            ..Work::default()
-        };
+        let mut work = Work { f: vec![0.0; m], dense: vec![0.0; m], ..Work::default() };
         for start in range.clone().step_by(BLOCK) {
             let block = start..(start + BLOCK).min(range.end);
             let products = table.products(block.clone(), points, &mut scratch);
@@ -71,13 +67,7 @@ pub(crate) fn update(
                 match (problem.solver, problem.support) {
                     (RowSolver::Authors, _) => work.authors(problem.gram),
                     (RowSolver::Exact, Support::All) => {
-                        let Work {
-                            active,
-                            f,
-                            columns,
-                            values,
-                            ..
-                        } = &mut work;
+                        let Work { active, f, columns, values, .. } = &mut work;
                         active.solve(problem.gram, f, columns, values);
                     }
                     (RowSolver::Exact, Support::Nearest(s)) => {
@@ -124,12 +114,8 @@ impl Work {
     fn restricted(&mut self, gram: &Gram) {
         let old = std::mem::take(&mut self.columns);
         let weights = std::mem::take(&mut self.values);
-        let mut chosen: Vec<u32> = self
-            .near
-            .iter()
-            .map(|p| p.1)
-            .chain(old.iter().copied())
-            .collect();
+        let mut chosen: Vec<u32> =
+            self.near.iter().map(|p| p.1).chain(old.iter().copied()).collect();
         chosen.sort_unstable();
         chosen.dedup();
         let s = chosen.len();
@@ -138,19 +124,11 @@ impl Work {
         self.small_b.clear();
         for &a in &chosen {
             let row = gram.row(a as usize);
-            self.small_gram
-                .extend(chosen.iter().map(|&b| row[b as usize]));
+            self.small_gram.extend(chosen.iter().map(|&b| row[b as usize]));
             self.small_f.push(self.f[a as usize]);
-            self.small_b
-                .push(old.binary_search(&a).map_or(0.0, |p| weights[p]));
+            self.small_b.push(old.binary_search(&a).map_or(0.0, |p| weights[p]));
         }
-        let Self {
-            active,
-            small_gram,
-            small_f,
-            small_b,
-            ..
-        } = self;
+        let Self { active, small_gram, small_f, small_b, .. } = self;
         active.solve_small(small_gram, s, small_f, gram.ridge(), small_b);
         for (&a, &b) in chosen.iter().zip(&self.small_b) {
             if b > 0.0 {
@@ -171,11 +149,7 @@ pub(crate) fn pulls(
     let (k, m) = (sizes.len(), anchor_weights.len());
     let mut pulls = vec![0.0; k * m];
     for j in 0..k {
-        let scale = if sizes[j] > 0.0 {
-            lambda / sizes[j].sqrt()
-        } else {
-            0.0
-        };
+        let scale = if sizes[j] > 0.0 { lambda / sizes[j].sqrt() } else { 0.0 };
         for a in 0..m {
             pulls[j * m + a] = scale * anchor_weights[a] * embedding[a * k + j];
         }

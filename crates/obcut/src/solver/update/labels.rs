@@ -25,11 +25,7 @@ pub(crate) struct Clusters {
 
 impl Clusters {
     pub fn new(scores: &[f64], labels: &[u32], weights: &[f64], k: usize) -> Self {
-        let mut clusters = Self {
-            sums: vec![0.0; k],
-            sizes: vec![0.0; k],
-            counts: vec![0; k],
-        };
+        let mut clusters = Self { sums: vec![0.0; k], sizes: vec![0.0; k], counts: vec![0; k] };
         for (i, (&label, &w)) in labels.iter().zip(weights).enumerate() {
             clusters.add(label as usize, scores[i * k + label as usize], w);
         }
@@ -136,9 +132,7 @@ pub(crate) fn fill_empty(labels: &mut [u32], keys: &[u64], k: usize, stream: Str
     for j in 0..k {
         if counts[j] == 0 {
             let largest = (0..k).max_by_key(|&l| (counts[l], k - l)).expect("k > 0");
-            let found = order
-                .iter()
-                .find(|&&i| labels[i as usize] as usize == largest);
+            let found = order.iter().find(|&&i| labels[i as usize] as usize == largest);
             if let (Some(&i), true) = (found, counts[largest] > 1) {
                 labels[i as usize] = j as u32;
                 counts[largest] -= 1;
@@ -187,9 +181,7 @@ mod tests {
                     cut(&scores, &tried, &weights, k)
                 };
                 let stay = slow[i] as usize;
-                let best = (0..k)
-                    .max_by(|&a, &b| value(a).total_cmp(&value(b)))
-                    .unwrap();
+                let best = (0..k).max_by(|&a, &b| value(a).total_cmp(&value(b))).unwrap();
                 if value(best) > value(stay) + 1e-12 {
                     slow[i] = best as u32;
                 }

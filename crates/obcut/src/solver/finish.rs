@@ -1,0 +1,156 @@
+//! The end of a fit: the model, and the labels it gives.
+
+use crate::error::{DataError, Error};
+use crate::kmeans::{self, Effort, Seeding, Weighted};
+use crate::normalize::Scaling;
+use crate::observer::Stage;
+use crate::parallel::Context;
+use crate::random::Stream;
+use crate::reduce::Reduced;
+use crate::solver::cutting::anchor_weights;
+use crate::solver::model::Model;
+use crate::solver::params::{Init, Params};
+use crate::solver::problem::{Candidate, Plan, Problem};
+use crate::solver::rule::{self, Rule, best};
+use crate::solver::trace::Trace;
+use crate::table::Table;
+use crate::units::{ABSENT, Units};
+
+impl Problem<'_> {
+    /// The model, and the labels it gives to all rows.
+    pub fn finish(
+        &self,
+        kept: &mut Candidate,
+        scaling: &Scaling,
+        full: &Table<'_>,
+        reduced: Option<&Reduced>,
+        (all, units): (&Table<'_>, &Units),
+        context: &Context<'_>,
+    ) -> Result<(Vec<u32>, Model), Error> {
+        let (params, k, weights) = (self.params, self.params.n_clusters, self.rows.weights);
+        let n_sets = self.plan.n_sets;
+        if let Some(reduced) = reduced {
+            kept.anchors = reduced.restore(&kept.anchors, full, context)?;
+            let points = full.points(kept.anchors.clone());
+            kept.graph = self.builder(&points).build(full, &points, context)?;
+            kept.anchor_weights = anchor_weights(&kept.graph, weights, params.anchor_weights);
+        }
+        let settled =
+            Rule::settle(&kept.graph, &kept.labels, weights, &kept.anchor_weights, k, context)?;
+        let (rule, unit_labels, prototypes) = match settled {
+            Some((rule, labels)) => (rule, labels, None),
+            None => {
+                let prototypes = prototypes(full, self.rows, k, context)?;
+                let points = full.points(prototypes.clone());
+                let labels: Vec<u32> = context
+                    .each(full.n(), |i| best(&kmeans::nearest_point(full, i, &points)) as u32)?;
+                if rule::has_empty(&labels, k) {
+                    let n_distinct = distinct(&labels);
+                    return Err(DataError::TooFewDistinct { n_distinct, n_clusters: k }.into());
+                }
+                let rule =
+                    Rule::at(&kept.graph, &labels, weights, &kept.anchor_weights, k, context)?;
+                (rule, labels, Some(prototypes))
+            }
+        };
+        let mut model = Model {
+            params: Params { anchors: None, ..params.clone() },
+            version: env!("CARGO_PKG_VERSION").into(),
+            scaling: scaling.clone(),
+            anchors: std::mem::take(&mut kept.anchors),
+            n_sets,
+            ridge: self.ridge(),
+            rule,
+            prototypes,
+            sizes: Vec::new(),
+            objective: kept.trace.objective.last().copied(),
+            feature_names: Vec::new(),
+        };
+        model.params.threads = 0;
+        if let Init::Given(labels) = &mut model.params.init {
+            labels.clear();
+        }
+        let mut labels: Vec<u32> = (units.of_row.iter())
+            .map(|&u| if u == ABSENT { 0 } else { unit_labels[u as usize] })
+            .collect();
+        // Rows of weight zero took no part; the model labels them like new ones.
+        let absent: Vec<u32> =
+            (0..labels.len() as u32).filter(|&i| units.of_row[i as usize] == ABSENT).collect();
+        if !absent.is_empty() {
+            let mut found = vec![0; absent.len()];
+            model.visit_table(&all.subset(&absent), context, &mut found, 1, |gains, out| {
+                out[0] = best(gains) as u32;
+            })?;
+            absent.iter().zip(found).for_each(|(&i, l)| labels[i as usize] = l);
+        }
+        model.sizes = vec![0.0; k];
+        unit_labels.iter().zip(weights).for_each(|(&l, w)| model.sizes[l as usize] += w);
+        Ok((labels, model))
+    }
+}
+
+/// k distinct rows, far apart.
+fn prototypes(
+    full: &Table<'_>,
+    rows: &Weighted<'_, '_>,
+    k: usize,
+    context: &Context<'_>,
+) -> Result<Vec<f64>, Error> {
+    let effort = Effort {
+        seeding: Seeding::PlusPlus,
+        iterations: 0,
+        restarts: 1,
+        rows_per_center: None,
+        full_passes: 0,
+    };
+    let rows = Weighted { table: full, ..rows.clone() };
+    Ok(kmeans::fit(&rows, k, effort, Stream::new(0).named("prototypes"), context, Stage::Finish)?
+        .values)
+}
+
+fn distinct(labels: &[u32]) -> usize {
+    labels.iter().collect::<std::collections::HashSet<_>>().len()
+}
+
+/// Plain words about what a user should know.
+pub(crate) fn warnings(
+    labels: &[u32],
+    plan: &Plan,
+    n_fragments: usize,
+    model: &Model,
+    trace: &Trace,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let k = model.n_clusters();
+    if let Some(wanted) = plan.capped {
+        warnings.push(format!(
+            "{wanted} anchors were asked for, but there are only {} distinct rows; every one is an anchor",
+            plan.n_anchors
+        ));
+    }
+    let mut counts = vec![0usize; k];
+    labels.iter().for_each(|&l| counts[l as usize] += 1);
+    let tiny = counts.iter().filter(|&&c| c * k * 50 < labels.len()).count();
+    if tiny > 0 {
+        warnings.push(format!(
+            "{tiny} of {k} clusters hold less than 2 % of an average cluster; a smaller k may fit better"
+        ));
+    }
+    if n_fragments > 0 {
+        warnings.push(format!(
+            "the graph has {n_fragments} fragment(s) too small to be clusters; they were tied to their nearest neighbours (fewer anchors or more neighbors avoid this)"
+        ));
+    }
+    if model.prototypes.is_some() {
+        warnings.push(
+            "the graph cannot tell enough rows apart for this k; rows were labelled by their nearest of k typical rows".into(),
+        );
+    }
+    if !trace.objective.is_empty() && !trace.stop.converged() {
+        warnings.push(format!(
+            "the objective was still falling after {} iterations; raise max-iter to go on",
+            trace.n_iter()
+        ));
+    }
+    warnings
+}
