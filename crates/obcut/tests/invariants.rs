@@ -238,6 +238,11 @@ fn every_ablation_and_option_runs_and_the_exact_objective_never_rises() {
                         ..Params::new(4)
                     };
                     let found = fit_ok(&data.matrix, None, &params);
+                    let samples = data.matrix.samples().unwrap();
+                    assert_eq!(found.labels, found.model.predict(&samples, 1, &Silent).unwrap());
+                    let loaded =
+                        obcut::Model::from_bytes(&found.model.to_bytes().unwrap()).unwrap();
+                    assert_eq!(loaded, found.model);
                     let values = &found.trace.objective;
                     let scale = values.first().map_or(1.0, |v| v.abs());
                     assert!(

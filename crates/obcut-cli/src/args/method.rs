@@ -24,30 +24,30 @@ pub struct MethodArgs {
     /// Start from the settings of the paper; options given beside it win
     #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
     pub preset: Option<String>,
-    /// How a row is tied to the anchors
+    /// How a row is tied to the anchors [default: distance]
     #[arg(long, value_name = "KIND", help_heading = METHOD)]
     #[arg(value_parser = word::<GraphKind>())]
     pub graph: Option<GraphKind>,
-    /// Anchors in a set: a number, or 'auto'
+    /// Anchors in a set: a number, or 'auto' [default: auto]
     #[arg(long, value_name = "M", value_parser = number_or_auto, help_heading = METHOD)]
     pub anchors: Option<NumberOr>,
-    /// Anchor sets side by side
+    /// Anchor sets side by side [default: 5 for the global graph, else 1]
     #[arg(long, value_name = "SETS", help_heading = METHOD)]
     pub anchor_sets: Option<usize>,
-    /// Anchors a row is tied to at first
+    /// Anchors a row is tied to at first [default: 5]
     #[arg(long, value_name = "S", help_heading = METHOD)]
     pub neighbors: Option<usize>,
-    /// What is done to the features first
+    /// What is done to the features first [default: auto]
     #[arg(long, value_name = "HOW", value_parser = word::<Scale>())]
     #[arg(help_heading = METHOD)]
     pub scale: Option<Scale>,
-    /// Where the labels start: spectral, kmeans, or a file of labels
+    /// Where the labels start: spectral, kmeans, or a file of labels [default: spectral]
     #[arg(long, value_name = "START", help_heading = METHOD)]
     pub init: Option<String>,
-    /// Weight of the cut in the objective
+    /// Weight of the cut in the objective, where --learn is on [default: 1]
     #[arg(long, value_name = "L", help_heading = METHOD, allow_negative_numbers = true)]
     pub lambda: Option<f64>,
-    /// Restarts; the best by a score without labels is kept
+    /// Restarts; the best by a score without labels is kept [default: 1]
     #[arg(long, value_name = "N", help_heading = METHOD)]
     pub n_init: Option<usize>,
     /// Seed of every random choice [default: 0]
@@ -66,57 +66,57 @@ struct AdvancedArgs {
     /// Use the rows of this table as anchors instead of learned ones
     #[arg(long, value_name = "FILE", conflicts_with = "anchors", hide_short_help = true)]
     given_anchors: Option<PathBuf>,
-    /// Weights of the anchors in the cut
+    /// Weights of the anchors in the cut [default: degree]
     #[arg(long, value_name = "HOW", hide_short_help = true)]
     #[arg(value_parser = word::<AnchorWeights>())]
     anchor_weights: Option<AnchorWeights>,
-    /// Whether lambda is measured in units of the data
+    /// Whether lambda is measured in units of the data [default: relative]
     #[arg(long, value_name = "UNITS", hide_short_help = true)]
     #[arg(value_parser = word::<LambdaScale>())]
     lambda_scale: Option<LambdaScale>,
-    /// What is learned after the start
+    /// What is learned after the start [default: nothing]
     #[arg(long, value_name = "WHAT", value_parser = word::<Learn>())]
     #[arg(hide_short_help = true)]
     learn: Option<Learn>,
-    /// Whether the cut takes part in learning the graph
+    /// Whether the cut takes part in learning the graph [default: unified]
     #[arg(long, value_name = "FORM", hide_short_help = true)]
     #[arg(value_parser = word::<Formulation>())]
     formulation: Option<Formulation>,
-    /// How the anchors are learned
+    /// How the anchors are learned [default: proximal]
     #[arg(long, value_name = "HOW", hide_short_help = true)]
     #[arg(value_parser = word::<AnchorUpdate>())]
     anchor_update: Option<AnchorUpdate>,
-    /// Pull of the proximal anchor update towards the first anchors
+    /// Pull of the proximal anchor update towards the first anchors [default: 0.01]
     #[arg(long, value_name = "P", hide_short_help = true, allow_negative_numbers = true)]
     pull: Option<f64>,
-    /// How the problem of a row is solved
+    /// How the problem of a row is solved [default: exact]
     #[arg(long, value_name = "HOW", value_parser = word::<RowSolver>())]
     #[arg(hide_short_help = true)]
     row_solver: Option<RowSolver>,
-    /// Ridge on the rows of the graph
+    /// Ridge on the rows of the graph [default: 0]
     #[arg(long, value_name = "R", hide_short_help = true, allow_negative_numbers = true)]
     ridge: Option<f64>,
-    /// Most iterations of the loop
+    /// Most iterations of the loop [default: 30]
     #[arg(long, value_name = "N", hide_short_help = true)]
     max_iter: Option<usize>,
-    /// Stop when the objective changes by less than this
+    /// Stop when the objective changes by less than this [default: 1e-5]
     #[arg(long, value_name = "T", hide_short_help = true, allow_negative_numbers = true)]
     tol: Option<f64>,
     /// Whether to stop when no label changes
     #[arg(long, value_name = "BOOL", hide_short_help = true, hide_possible_values = true)]
-    #[arg(help = "Stop also when no label changes: true or false")]
+    #[arg(help = "Stop also when no label changes: true or false [default: true]")]
     stop_on_labels: Option<bool>,
-    /// Most label sweeps in an iteration
+    /// Most label sweeps in an iteration [default: 10]
     #[arg(long, value_name = "N", hide_short_help = true)]
     max_sweeps: Option<usize>,
-    /// Order in which the rows are swept
+    /// Order in which the rows are swept [default: shuffled]
     #[arg(long, value_name = "ORDER", value_parser = word::<SweepOrder>())]
     #[arg(hide_short_help = true)]
     sweep_order: Option<SweepOrder>,
-    /// Rows per anchor that train the anchors: a number, or 'all'
+    /// Rows per anchor that train the anchors: a number, or 'all' [default: 256]
     #[arg(long, value_name = "N", value_parser = number_or_all, hide_short_help = true)]
     rows_per_anchor: Option<NumberOr>,
-    /// Whether wide tables are rotated to fewer columns first
+    /// Whether wide tables are rotated to fewer columns first [default: auto]
     #[arg(long, value_name = "WHEN", value_parser = word::<Reduce>())]
     #[arg(hide_short_help = true)]
     reduce: Option<Reduce>,
@@ -162,6 +162,28 @@ impl MethodArgs {
             params.init = start(text)?;
         }
         Ok(params)
+    }
+}
+
+impl MethodArgs {
+    /// A note when options of the learning loop are given while nothing is learned.
+    pub fn idle(&self, params: &Params) -> Option<String> {
+        let AdvancedArgs { lambda_scale, formulation, anchor_update, pull, .. } = &self.advanced;
+        let given = [
+            ("--lambda", self.lambda.is_some()),
+            ("--lambda-scale", lambda_scale.is_some()),
+            ("--formulation", formulation.is_some()),
+            ("--anchor-update", anchor_update.is_some()),
+            ("--pull", pull.is_some()),
+        ];
+        let idle: Vec<&str> =
+            given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+        (params.learn == Learn::Nothing && !idle.is_empty()).then(|| {
+            format!(
+                "{} had no say, as nothing is learned after the cut; add --learn anchors-and-graph",
+                idle.join(", ")
+            )
+        })
     }
 }
 
@@ -260,4 +282,65 @@ fn densify(matrix: &obcut::Matrix) -> Result<Vec<f64>, obcut::DataError> {
         _ => {}
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use obcut::Params;
+
+    /// The help names the defaults in words; this keeps them true.
+    #[test]
+    fn the_defaults_in_the_help_are_those_of_the_library() {
+        let mut command = crate::args::Cli::command();
+        let help = command
+            .find_subcommand_mut("cluster")
+            .expect("the command is there")
+            .render_long_help()
+            .to_string();
+        let Params {
+            graph,
+            scale,
+            init,
+            lambda,
+            lambda_scale,
+            learn,
+            formulation,
+            anchor_update,
+            pull,
+            row_solver,
+            ridge,
+            max_iter,
+            tol,
+            n_neighbors,
+            anchor_weights,
+            sweep_order,
+            rows_per_anchor,
+            reduce,
+            ..
+        } = Params::new(2);
+        let words = [
+            graph.name().to_string(),
+            scale.name().into(),
+            init.name().into(),
+            lambda.to_string(),
+            lambda_scale.name().into(),
+            learn.name().into(),
+            formulation.name().into(),
+            anchor_update.name().into(),
+            pull.to_string(),
+            row_solver.name().into(),
+            ridge.to_string(),
+            max_iter.to_string(),
+            format!("{tol:e}"),
+            n_neighbors.to_string(),
+            anchor_weights.name().into(),
+            sweep_order.name().into(),
+            rows_per_anchor.expect("a number by default").to_string(),
+            reduce.name().into(),
+        ];
+        for word in words {
+            assert!(help.contains(&format!("[default: {word}]")), "{word}");
+        }
+    }
 }

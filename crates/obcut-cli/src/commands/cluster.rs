@@ -58,6 +58,8 @@ struct Job {
     params: Params,
     targets: Targets,
     margins: bool,
+    /// Options given that have no say, in words.
+    idle: Option<String>,
 }
 
 /// The facts of a run, with stable names.
@@ -125,8 +127,9 @@ impl Job {
             ..args.table.options()
         };
         let params = args.method.params()?;
+        let idle = args.method.idle(&params);
         let source = args.file.clone();
-        Ok(Self { source, options, params, targets, margins: args.margins })
+        Ok(Self { source, options, params, targets, margins: args.margins, idle })
     }
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
@@ -140,6 +143,7 @@ impl Job {
 
         let fitting = || obcut::fit(&samples, weights, &self.params, &watch);
         let mut fit = interrupt::watched(fitting).map_err(about_file)?;
+        fit.warnings.extend(self.idle.clone());
         fit.model.set_feature_names(data.feature_names.clone().unwrap_or_default());
         let rows = if self.margins {
             let explaining = || fit.model.explain(&samples, self.params.threads, &watch);

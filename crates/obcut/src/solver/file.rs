@@ -72,16 +72,23 @@ impl Model {
             stage: "writing the model",
             detail: e.to_string(),
         };
-        let bytes: Vec<(&str, Vec<usize>, Vec<u8>)> = arrays
+        let mut bytes: Vec<(&str, Dtype, Vec<usize>, Vec<u8>)> = arrays
             .into_iter()
             .map(|(name, shape, values)| {
-                (name, shape, values.iter().flat_map(|v| v.to_le_bytes()).collect())
+                (name, Dtype::F64, shape, values.iter().flat_map(|v| v.to_le_bytes()).collect())
             })
             .collect();
+        if !self.exceptions.is_empty() {
+            let keys = self.exceptions.iter().flat_map(|e| e.0.to_le_bytes()).collect();
+            let labels = self.exceptions.iter().flat_map(|e| e.1.to_le_bytes()).collect();
+            let shape = vec![self.exceptions.len()];
+            bytes.push(("exception_keys", Dtype::U64, shape.clone(), keys));
+            bytes.push(("exception_labels", Dtype::U32, shape, labels));
+        }
         let views = bytes
             .iter()
-            .map(|(name, shape, data)| {
-                Ok((*name, TensorView::new(Dtype::F64, shape.clone(), data)?))
+            .map(|(name, kind, shape, data)| {
+                Ok((*name, TensorView::new(*kind, shape.clone(), data)?))
             })
             .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
             .map_err(|e| failed(&e))?;
@@ -148,6 +155,7 @@ impl Model {
         } else {
             None
         };
+        let exceptions = exceptions(&tensors, k)?;
         if k == 0 || d == 0 || m == 0 || header.n_sets == 0 || m % header.n_sets != 0 {
             let text = format!("{m} anchors in {} sets, {k} clusters, {d} features", header.n_sets);
             return Err(ModelError::Damaged(text).into());
@@ -174,10 +182,34 @@ impl Model {
             anchors,
             n_sets: header.n_sets,
             ridge: header.ridge,
+            exceptions,
             prototypes,
             sizes: vector("cluster_sizes", k)?,
             objective: header.objective,
             feature_names: header.feature_names,
         })
     }
+}
+
+/// Remembered rows, if there are any.
+fn exceptions(tensors: &SafeTensors<'_>, k: usize) -> Result<Vec<(u64, u32)>, ModelError> {
+    if !tensors.names().contains(&"exception_keys") {
+        return Ok(Vec::new());
+    }
+    let damaged = |e: &dyn std::fmt::Display| ModelError::Damaged(e.to_string());
+    let keys = tensors.tensor("exception_keys").map_err(|e| damaged(&e))?;
+    let labels = tensors.tensor("exception_labels").map_err(|e| damaged(&e))?;
+    if (keys.dtype(), labels.dtype()) != (Dtype::U64, Dtype::U32) || keys.shape() != labels.shape()
+    {
+        return Err(ModelError::Damaged("remembered rows have another type or shape".into()));
+    }
+    let keys =
+        keys.data().chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes")));
+    let labels =
+        labels.data().chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().expect("4 bytes")));
+    let exceptions: Vec<(u64, u32)> = keys.zip(labels).collect();
+    if exceptions.iter().any(|e| e.1 as usize >= k) || !exceptions.is_sorted() {
+        return Err(ModelError::Damaged("remembered rows make no sense".into()));
+    }
+    Ok(exceptions)
 }

@@ -35,8 +35,21 @@ impl Problem<'_> {
             kept.graph = self.builder(&points).build(full, &points, context)?;
             kept.anchor_weights = anchor_weights(&kept.graph, weights, params.anchor_weights);
         }
-        let settled =
-            Rule::settle(&kept.graph, &kept.labels, weights, &kept.anchor_weights, k, context)?;
+        let learned = !kept.trace.objective.is_empty();
+        let mut exceptions = Vec::new();
+        let settled = if learned {
+            let (labels, weights) = (&kept.labels, weights);
+            let rule = Rule::at(&kept.graph, labels, weights, &kept.anchor_weights, k, context)?;
+            let ruled = rule.label(&kept.graph, context)?;
+            exceptions = (0..labels.len())
+                .filter(|&u| ruled[u] != labels[u])
+                .map(|u| (self.rows.keys[u], labels[u]))
+                .collect();
+            exceptions.sort_unstable();
+            Some((rule, labels.clone()))
+        } else {
+            Rule::settle(&kept.graph, &kept.labels, weights, &kept.anchor_weights, k, context)?
+        };
         let (rule, unit_labels, prototypes) = match settled {
             Some((rule, labels)) => (rule, labels, None),
             None => {
@@ -61,6 +74,7 @@ impl Problem<'_> {
             n_sets,
             ridge: self.ridge(),
             rule,
+            exceptions,
             prototypes,
             sizes: Vec::new(),
             objective: kept.trace.objective.last().copied(),
@@ -145,6 +159,13 @@ pub(crate) fn warnings(
         warnings.push(
             "the graph cannot tell enough rows apart for this k; rows were labelled by their nearest of k typical rows".into(),
         );
+    }
+    let share = model.exceptions.len() as f64 / labels.len() as f64;
+    if share > 0.1 {
+        warnings.push(format!(
+            "{:.0} % of the learned labels do not follow from the first anchors, so new rows are labelled by a rule that differs there; --learn nothing gives labels that generalise",
+            100.0 * share
+        ));
     }
     if !trace.objective.is_empty() && !trace.stop.converged() {
         warnings.push(format!(

@@ -1,7 +1,8 @@
 //! The fitted model: labels for any rows, by the graph of the first anchors and the frozen cut.
 //!
 //! The paper has no prediction. Learned anchors drift away from the data, so the model keeps the
-//! first ones; the rule is made from them at the final labels.
+//! first ones; the rule is made from them at the final labels. Where a learning loop left training rows
+//! with other labels than the rule gives, the model remembers those rows by their content.
 
 use crate::error::{DataError, Error};
 use crate::graph::Graph;
@@ -13,7 +14,7 @@ use crate::observer::Observer;
 use crate::parallel::Context;
 use crate::solver::params::{Params, Scale};
 use crate::solver::rule::{RowScore, Rule, best, top_two};
-use crate::table::{Points, Table};
+use crate::table::{Points, Scratch, Table};
 
 /// Everything that is needed to label new rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,9 @@ pub struct Model {
     /// Absolute ridge of the row problem.
     pub(crate) ridge: f64,
     pub(crate) rule: Rule,
+    /// Training rows that the learning loop put elsewhere than the rule would: their keys, ascending,
+    /// and labels. Empty unless anchors or graph were learned.
+    pub(crate) exceptions: Vec<(u64, u32)>,
     /// k points (scaled space) whose nearest one labels a row, where no cut keeps k clusters.
     pub(crate) prototypes: Option<Vec<f64>>,
     /// Weight of the training rows in every cluster. The rule keeps its own sizes: those of the
@@ -238,14 +242,26 @@ impl Model {
         let builder = self.builder(&points);
         let labeller = self.rule.labeller();
         context.map_into(table.n(), out, stride, |range, out| {
-            let part = builder.build_range(table, &points, range);
-            let mut gains = vec![0.0; k];
+            let part = builder.build_range(table, &points, range.clone());
+            let (mut gains, mut scratch) = (vec![0.0; k], Scratch::default());
             for (i, out) in out.chunks_exact_mut(stride).enumerate() {
                 labeller.gains(part.row(i), &mut gains);
+                if !self.exceptions.is_empty() {
+                    self.except(table.key(range.start + i, &mut scratch), &mut gains);
+                }
                 visit(&gains, out);
             }
         })?;
         Ok(())
+    }
+
+    /// Gives the largest gain to the cluster that a training row was put into.
+    fn except(&self, key: u64, gains: &mut [f64]) {
+        if let Ok(at) = self.exceptions.binary_search_by_key(&key, |e| e.0) {
+            let (label, first) = (self.exceptions[at].1 as usize, best(gains));
+            gains.swap(label, first);
+            gains[label] = gains[label].next_up();
+        }
     }
 }
 

@@ -108,7 +108,7 @@ impl Rule {
         Labeller { weighted, slope, level }
     }
 
-    fn label(&self, graph: &Graph, context: &Context<'_>) -> Result<Vec<u32>, Error> {
+    pub fn label(&self, graph: &Graph, context: &Context<'_>) -> Result<Vec<u32>, Error> {
         let labeller = self.labeller();
         let mut labels = vec![0; graph.n_rows()];
         context.map_into(graph.n_rows(), &mut labels, 1, |range, out| {

@@ -1,0 +1,81 @@
+//! The cut alone: co-clustering from the edges.
+
+mod common;
+
+use common::Numbers;
+use obcut::metrics::{Average, nmi};
+use obcut::{AnchorWeights, Csr, CutParams, Matrix, Silent, cut};
+
+/// Documents × words: every document draws most words from its topic, and lengths differ.
+fn documents(n: usize, m: usize, k: usize, seed: u64) -> (Matrix, Vec<u32>, Vec<u32>) {
+    let mut numbers = Numbers(seed);
+    let mut x = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: m };
+    let topics: Vec<u32> = (0..n).map(|_| (numbers.next() % k as u64) as u32).collect();
+    let words: Vec<u32> = (0..m).map(|w| (w % k) as u32).collect();
+    for &topic in &topics {
+        let length = 20 + numbers.next() % 200;
+        let mut counts = vec![0.0; m];
+        for _ in 0..length {
+            let mut word = (numbers.next() % m as u64) as usize;
+            if numbers.unit() < 0.7 {
+                word = word / k * k + topic as usize;
+            }
+            if word < m {
+                counts[word] += 1.0;
+            }
+        }
+        for (w, &c) in counts.iter().enumerate().filter(|(_, c)| **c > 0.0) {
+            x.columns.push(w as i64);
+            x.values.push(c);
+        }
+        x.offsets.push(x.columns.len() as i64);
+    }
+    (Matrix::Sparse64(x), topics, words)
+}
+
+#[test]
+fn topics_are_found_for_documents_and_words() {
+    let (matrix, topics, words) = documents(600, 150, 5, 1);
+    let samples = matrix.samples().unwrap();
+    for anchor_weights in [AnchorWeights::Degree, AnchorWeights::None] {
+        let params = CutParams { anchor_weights, ..CutParams::new(5) };
+        let found = cut(&samples, &params, &Silent).unwrap();
+        assert!(nmi(&found.row_labels, &topics, Average::Max).unwrap() > 0.98);
+        assert!(nmi(&found.column_labels, &words, Average::Max).unwrap() > 0.98);
+        // The same names on both sides: a word goes with the documents that use it.
+        let agree = (0..600)
+            .filter(|&i| {
+                let word = words.iter().position(|w| *w == topics[i]).unwrap();
+                found.row_labels[i] == found.column_labels[word]
+            })
+            .count();
+        assert!(agree > 580, "{agree}");
+        assert!(found.trace.windows(2).all(|w| w[1] >= w[0] - 1e-9));
+    }
+}
+
+#[test]
+fn the_order_of_rows_does_not_matter() {
+    let (matrix, topics, _) = documents(300, 60, 3, 2);
+    let order = common::order(300, 4);
+    let shuffled = common::rows(&matrix, &order);
+    let found = cut(&shuffled.samples().unwrap(), &CutParams::new(3), &Silent).unwrap();
+    let truth: Vec<u32> = order.iter().map(|&i| topics[i]).collect();
+    assert!(nmi(&found.row_labels, &truth, Average::Max).unwrap() > 0.98);
+}
+
+#[test]
+fn a_graph_in_exactly_k_pieces_is_cut_along_them() {
+    let mut values = vec![0.0; 90 * 30];
+    let mut numbers = Numbers(3);
+    for i in 0..90 {
+        for m in 0..30 {
+            if i / 30 == m / 10 {
+                values[i * 30 + m] = numbers.unit();
+            }
+        }
+    }
+    let graph = common::matrix(values, 90, 30);
+    let found = cut(&graph.samples().unwrap(), &CutParams::new(3), &Silent).unwrap();
+    assert_eq!(common::partition(&found.row_labels), (0..90).map(|i| i / 30).collect::<Vec<_>>());
+}
