@@ -26,8 +26,9 @@ pub(crate) struct Table<'a> {
     scaling: &'a Scaling,
     /// Rows of the matrix that take part; `None` means all.
     rows: Option<Vec<u32>>,
-    /// Scaled value of an entry that is not stored (sparse only).
+    /// Scaled value of an entry that is not stored (sparse only), and the sum of their squares.
     zero: Vec<f64>,
+    zero_norm: f64,
 }
 
 /// Points (anchors, centres) made ready for products with the rows of a table.
@@ -70,7 +71,8 @@ impl<'a> Table<'a> {
         } else {
             Vec::new()
         };
-        Self { samples, scaling, rows: None, zero }
+        let zero_norm = gemm::dot(&zero, &zero);
+        Self { samples, scaling, rows: None, zero, zero_norm }
     }
 
     /// The same table with some of its rows, in the order given.
@@ -234,7 +236,7 @@ impl<'a> Table<'a> {
     /// |x|^2 of a row.
     pub fn squared_norm(&self, i: usize, scratch: &mut Scratch) -> f64 {
         if self.is_sparse() {
-            let mut norm = gemm::dot(&self.zero, &self.zero);
+            let mut norm = self.zero_norm;
             self.deltas(i, |f, delta| norm += delta * (delta + 2.0 * self.zero[f]));
             norm.max(0.0)
         } else {
@@ -388,4 +390,95 @@ pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
         }
     }
     lanes.iter().sum::<f64>() + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{Csr, CsrRef, Ints};
+    use crate::observer::Silent;
+    use crate::parallel::Context;
+    use crate::random::Stream;
+
+    const KINDS: [Scale; 4] = [Scale::MinMax, Scale::Standard, Scale::UnitRows, Scale::None];
+
+    /// Some dense values with zeros, and the same as sparse rows.
+    fn data(n: usize, d: usize) -> (Vec<f64>, Csr<f64>) {
+        let mut dense = Stream::new(5).values(n * d);
+        dense.iter_mut().filter(|v| v.abs() < 0.5).for_each(|v| *v = 0.0);
+        let mut sparse = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: d };
+        for row in dense.chunks_exact(d) {
+            for (c, v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                sparse.columns.push(c as i64);
+                sparse.values.push(*v);
+            }
+            sparse.offsets.push(sparse.columns.len() as i64);
+        }
+        (dense, sparse)
+    }
+
+    #[test]
+    fn every_kernel_equals_the_plain_formula_on_scaled_rows() {
+        let (n, d, m) = (BLOCK + 9, 7, 6);
+        let (values, csr) = data(n, d);
+        let single: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+        let (offsets, columns) = (Ints::I64(&csr.offsets), Ints::I64(&csr.columns));
+        let all: [(Samples<'_>, f64); 3] = [
+            (DenseRef::new(&values, n, d).unwrap().into(), 1e-12),
+            (DenseRef::new(&single, n, d).unwrap().into(), 1e-5),
+            (CsrRef::new(offsets, columns, &csr.values, d).unwrap().into(), 1e-12),
+        ];
+        let context = Context::new(1, &Silent).unwrap();
+        for (samples, tolerance) in all {
+            for kind in KINDS {
+                let scaling = Scaling::fit(&samples, None, kind, &context).unwrap();
+                let table = Table::new(samples, &scaling);
+                let points = table.points(Stream::new(6).values(m * d));
+                let near = |a: f64, b: f64| assert!((a - b).abs() < tolerance, "{kind}: {a} {b}");
+                let (mut scratch, mut other) = (Scratch::default(), Scratch::default());
+                let (mut work, mut out) = (Vec::new(), Vec::new());
+                let mut sum = vec![0.0; d];
+                let mut plain_sum = vec![0.0; d];
+                for block in [0..BLOCK, BLOCK..n] {
+                    let products = table.products(block.clone(), &points, &mut scratch).to_vec();
+                    for (r, i) in block.enumerate() {
+                        let mut x = vec![0.0; d];
+                        table.row(i, &mut x);
+                        let row = &products[r * m..(r + 1) * m];
+                        let point = |a: usize| &points.values[a * d..(a + 1) * d];
+                        let norm = table.squared_norm(i, &mut other);
+                        near(norm, gemm::dot(&x, &x));
+                        (0..m).for_each(|a| near(row[a], gemm::dot(&x, point(a))));
+                        table.distances(i, &points, &[4, 1], (row, norm), &mut work, &mut out);
+                        near(out[0], squared_distance(&x, point(4)));
+                        near(out[1], squared_distance(&x, point(1)));
+                        table.local_gram(i, &points, &[0, 5, 2], (row, norm), &mut work, &mut out);
+                        for (p, a) in [0, 5, 2].into_iter().enumerate() {
+                            for (q, b) in [0, 5, 2].into_iter().enumerate() {
+                                let seen: f64 = (0..d)
+                                    .map(|f| (point(a)[f] - x[f]) * (point(b)[f] - x[f]))
+                                    .sum();
+                                near(out[p * 3 + q], seen);
+                            }
+                        }
+                        table.add_row(i, 0.5, &mut sum, &mut other);
+                        gemm::axpy(0.5, &x, &mut plain_sum);
+                    }
+                }
+                table.finish_sum(0.5 * n as f64, &mut sum);
+                sum.iter().zip(&plain_sum).for_each(|(a, b)| near(*a, *b));
+            }
+        }
+    }
+
+    #[test]
+    fn equal_rows_have_equal_keys_and_others_do_not() {
+        let x = [1.0, 0.0, 2.0, 1.0, -0.0, 2.0, 1.0, 2.0, 0.0];
+        let scaling = Scaling::identity(3);
+        let table = Table::new(DenseRef::new(&x, 3, 3).unwrap().into(), &scaling);
+        let mut scratch = Scratch::default();
+        let keys: Vec<u64> = (0..3).map(|i| table.key(i, &mut scratch)).collect();
+        assert!(keys[0] == keys[1] && keys[0] != keys[2]);
+        assert!(table.equal(0, 1, &mut scratch) && !table.equal(0, 2, &mut scratch));
+    }
 }

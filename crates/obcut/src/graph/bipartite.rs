@@ -251,3 +251,128 @@ fn by_distance(work: &mut Work) {
         work.b.push(if total > 0.0 { (order[last].0 - d) / total } else { 1.0 / s as f64 });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::gemm::dot;
+    use crate::matrix::DenseRef;
+    use crate::normalize::Scaling;
+    use crate::observer::Silent;
+    use crate::random::Stream;
+    use crate::table::squared_distance;
+
+    fn build(
+        kind: GraphKind,
+        x: &[f64],
+        anchors: &[f64],
+        d: usize,
+        s: usize,
+        sets: usize,
+    ) -> Graph {
+        let scaling = Scaling::identity(d);
+        let table = Table::new(DenseRef::new(x, x.len() / d, d).unwrap().into(), &scaling);
+        let points = table.points(anchors.to_vec());
+        let params = Params { graph: kind, n_neighbors: s, ..Params::new(2) };
+        let context = Context::new(1, &Silent).unwrap();
+        Builder::new(&params, sets, &points, 0.0).build(&table, &points, &context).unwrap()
+    }
+
+    /// Random rows of the simplex on given anchors, to try and beat a solution with.
+    fn rivals(s: usize) -> Vec<Vec<f64>> {
+        (0..200)
+            .map(|i| {
+                let draw: Vec<f64> =
+                    Stream::new(i).values(s).iter().map(|v| (v + 1.0).powi(3)).collect();
+                let total: f64 = draw.iter().sum();
+                draw.iter().map(|v| v / total).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_distance_row_is_the_closed_form_on_the_nearest_anchors() {
+        let anchors = [0.0, 1.0, 3.0, 6.0, 10.0];
+        let graph = build(GraphKind::Distance, &[0.5], &anchors, 1, 2, 1);
+        // Squared distances .25, .25, 6.25: two links of weight 6 each.
+        assert_eq!(graph.row(0), (&[0u32, 1][..], &[0.5, 0.5][..]));
+        let graph = build(GraphKind::Distance, &[1.5], &anchors, 1, 2, 1);
+        // Nearest 1 (.25), then 0 and 3 (2.25 each): the third distance equals the second.
+        assert_eq!(graph.row(0), (&[1u32][..], &[1.0][..]));
+    }
+
+    #[test]
+    fn a_distance_row_solves_its_small_problem() {
+        let (d, m, s) = (4, 12, 5);
+        let x = Stream::new(1).values(d);
+        let anchors = Stream::new(2).values(m * d);
+        let graph = build(GraphKind::Distance, &x, &anchors, d, s, 1);
+        let mut distances: Vec<(f64, u32)> =
+            (anchors.chunks_exact(d).zip(0..)).map(|(a, m)| (squared_distance(&x, a), m)).collect();
+        distances.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // The weight g for which exactly s anchors take part.
+        let total: f64 = distances[..s].iter().map(|p| distances[s].0 - p.0).sum();
+        let g = total / 2.0;
+        let value =
+            |b: &[f64]| -> f64 { b.iter().zip(&distances).map(|(b, p)| b * p.0 + g * b * b).sum() };
+        let (columns, values) = graph.row(0);
+        let ours: Vec<f64> = distances[..s]
+            .iter()
+            .map(|p| columns.iter().position(|c| *c == p.1).map_or(0.0, |at| values[at]))
+            .collect();
+        assert!((ours.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!(rivals(s).iter().all(|b| value(b) >= value(&ours) - 1e-12));
+        assert!(rivals(m).iter().all(|b| value(b) >= value(&ours) - 1e-12));
+    }
+
+    #[test]
+    fn local_and_global_rows_reconstruct_better_than_any_rival() {
+        let (d, m, s) = (6, 9, 4);
+        let x = Stream::new(3).values(d);
+        let anchors = Stream::new(4).values(m * d);
+        let error = |columns: &[u32], b: &[f64]| -> f64 {
+            let mut rest = x.clone();
+            for (&c, b) in columns.iter().zip(b) {
+                let a = &anchors[c as usize * d..(c as usize + 1) * d];
+                rest.iter_mut().zip(a).for_each(|(r, a)| *r -= b * a);
+            }
+            dot(&rest, &rest)
+        };
+        let mut order: Vec<u32> = (0..m as u32).collect();
+        order.sort_by(|&a, &b| error(&[a], &[1.0]).total_cmp(&error(&[b], &[1.0])));
+        let local = build(GraphKind::Local, &x, &anchors, d, s, 1);
+        let (columns, values) = local.row(0);
+        assert!(columns.iter().all(|c| order[..s].contains(c)));
+        // The ridge costs a little.
+        let ours = error(columns, values);
+        assert!(rivals(s).iter().all(|b| error(&order[..s], b) >= ours - 2e-3 * ours));
+        let global = build(GraphKind::Global, &x, &anchors, d, m, 1);
+        let (columns, values) = global.row(0);
+        let ours = error(columns, values);
+        assert!(
+            rivals(m).iter().all(|b| error(&(0..m as u32).collect::<Vec<_>>(), b) >= ours - 1e-9)
+        );
+    }
+
+    #[test]
+    fn several_sets_stand_side_by_side_with_equal_weight() {
+        let anchors = Stream::new(7).values(12);
+        let x = Stream::new(8).values(2);
+        for &kind in GraphKind::ALL {
+            let both = build(kind, &x, &anchors, 2, 2, 2);
+            let (first, second) =
+                (build(kind, &x, &anchors[..6], 2, 2, 1), build(kind, &x, &anchors[6..], 2, 2, 1));
+            let (columns, values) = both.row(0);
+            let expected: Vec<(u32, f64)> = (first.row(0).0.iter().copied())
+                .chain(second.row(0).0.iter().map(|c| c + 3))
+                .zip(first.row(0).1.iter().chain(second.row(0).1).map(|v| v / 2.0))
+                .collect();
+            let found: Vec<(u32, f64)> =
+                columns.iter().copied().zip(values.iter().copied()).collect();
+            assert_eq!(found.len(), expected.len());
+            for (a, b) in found.iter().zip(&expected) {
+                assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-12, "{kind}");
+            }
+        }
+    }
+}

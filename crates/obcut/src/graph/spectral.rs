@@ -192,3 +192,85 @@ fn discretise(
     let points = table.points(centers.values);
     Ok(kmeans::assign(&rows, &points, context)?.labels)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::Silent;
+
+    /// Rows of `n_groups` groups, each with two anchors of its own, joined by a weak chain.
+    fn chain(n: usize, n_groups: u32, weak: f64) -> Graph {
+        let mut graph = Graph::empty(2 * n_groups as usize);
+        for i in 0..n as u32 {
+            let a = 2 * (i % n_groups);
+            let next = (a + 2) % (2 * n_groups);
+            let mut row = vec![(a, 0.5 + 1e-3 * f64::from(i % 7)), (a + 1, 0.4), (next, weak)];
+            row.retain(|e| e.1 > 0.0);
+            row.sort_by_key(|e| e.0);
+            let total: f64 = row.iter().map(|e| e.1).sum();
+            let columns: Vec<u32> = row.iter().map(|e| e.0).collect();
+            let values: Vec<f64> = row.iter().map(|e| e.1 / total).collect();
+            graph.push(&columns, &values);
+        }
+        graph
+    }
+
+    fn labels(graph: &Graph, k: usize, anchors: Option<(&[f64], usize)>) -> SpectralStart {
+        let n = graph.n_rows();
+        let keys: Vec<u64> = (0..n as u64).map(crate::random::mix).collect();
+        let context = Context::new(2, &Silent).unwrap();
+        start(graph, (&vec![1.0; n], &keys), k, anchors, Stream::new(1), &context).unwrap()
+    }
+
+    fn follow(labels: &[u32], n_groups: usize) -> bool {
+        let first = &labels[..n_groups];
+        let distinct: std::collections::HashSet<&u32> = first.iter().collect();
+        distinct.len() == n_groups
+            && labels.iter().enumerate().all(|(i, l)| *l == first[i % n_groups])
+    }
+
+    #[test]
+    fn weakly_joined_groups_and_true_pieces_are_told_apart() {
+        for weak in [0.05, 0.0] {
+            let found = labels(&chain(200, 4, weak), 4, None);
+            assert!(follow(&found.labels, 4), "{weak}");
+            assert_eq!(found.n_fragments, 0);
+        }
+    }
+
+    #[test]
+    fn a_fragment_is_no_cluster() {
+        // One row alone with two anchors near the second group.
+        let mut graph = chain(201, 3, 0.0);
+        let last = graph.offsets[200]..graph.offsets[201];
+        graph.columns.drain(last.clone());
+        graph.values.drain(last);
+        graph.offsets.truncate(201);
+        graph.n_cols = 8;
+        graph.push(&[6, 7], &[0.5, 0.5]);
+        let anchors = [0.0, 0.1, 5.0, 5.1, 10.0, 10.1, 5.5, 5.6];
+        let found = labels(&graph, 3, Some((&anchors, 1)));
+        assert_eq!(found.n_fragments, 1);
+        assert!(follow(&found.labels[..200], 3));
+        assert_eq!(found.labels[200], found.labels[1], "it goes with the group next to it");
+    }
+
+    #[test]
+    fn the_affinity_is_the_plain_product() {
+        let graph = chain(30, 3, 0.2);
+        let weights: Vec<f64> = (0..30).map(|i| 1.0 + f64::from(i % 3)).collect();
+        let context = Context::new(1, &Silent).unwrap();
+        let found = affinity(&graph, &weights, &context).unwrap();
+        let m = graph.n_cols;
+        let mut plain = vec![0.0; m * m];
+        for i in 0..30 {
+            let (columns, values) = graph.row(i);
+            for (&a, u) in columns.iter().zip(values) {
+                for (&b, v) in columns.iter().zip(values) {
+                    plain[a as usize * m + b as usize] += weights[i] * u * v;
+                }
+            }
+        }
+        assert!(found.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+}
