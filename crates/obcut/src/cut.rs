@@ -209,11 +209,13 @@ fn edges(graph: &Samples<'_>, normalize: bool) -> Result<(Graph, Vec<usize>), Er
                 return Err(DataError::NegativeEdge { row: i, col: c as usize, value: v }.into());
             }
         }
-        let sum: f64 = row.iter().map(|e| e.1).sum();
-        if sum > 0.0 && sum.is_finite() {
-            let scale = if normalize { 1.0 / sum } else { 1.0 };
+        // By the largest first: the sum of huge edges overflows, the inverse of a tiny sum too.
+        let largest = row.iter().map(|e| e.1).fold(0.0, f64::max);
+        if largest > 0.0 && largest.is_finite() {
+            let sum: f64 = row.iter().map(|e| e.1 / largest).sum();
             let columns: Vec<u32> = row.iter().map(|e| e.0).collect();
-            let values: Vec<f64> = row.iter().map(|e| e.1 * scale).collect();
+            let share = |e: &(u32, f64)| if normalize { e.1 / largest / sum } else { e.1 };
+            let values: Vec<f64> = row.iter().map(share).collect();
             out.push(&columns, &values);
             keep.push(i);
         }

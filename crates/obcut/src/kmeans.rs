@@ -71,7 +71,8 @@ pub(crate) fn fit(
     if sample >= n {
         return best_of(rows, k, effort, stream, context, stage);
     }
-    let chosen = random::choose(rows.keys, sample, stream.named("sample"));
+    let mut chosen = random::choose(rows.keys, sample, stream.named("sample"));
+    chosen.sort_unstable(); // as they lie in memory
     let table = rows.table.subset(&chosen);
     let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
     let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
@@ -165,7 +166,8 @@ fn plus_plus(
         } else {
             // Every row coincides with a centre at working precision: take any that is not one.
             let taken: std::collections::HashSet<u32> = chosen.iter().copied().collect();
-            let free = (0..n as u32).find(|i| !taken.contains(i));
+            let free =
+                (0..n as u32).filter(|i| !taken.contains(i)).min_by_key(|&i| rows.keys[i as usize]);
             chosen.push(free.unwrap_or(0));
         }
     }

@@ -240,6 +240,27 @@ impl<'a> Samples<'a> {
         }
     }
 
+    /// Runs `work` on the matrix with entries given twice added up and columns in order: on the
+    /// matrix itself when it is so already, else on a copy.
+    pub(crate) fn with_canonical<R>(
+        &self,
+        work: impl FnOnce(&Samples<'_>) -> Result<R, crate::Error>,
+    ) -> Result<R, crate::Error> {
+        match self {
+            Self::Sparse32(x) if !x.is_canonical() => {
+                let own = x.canonical();
+                let (offsets, columns) = (Ints::I64(&own.offsets), Ints::I64(&own.columns));
+                work(&CsrRef::new(offsets, columns, &own.values, own.n_cols)?.into())
+            }
+            Self::Sparse64(x) if !x.is_canonical() => {
+                let own = x.canonical();
+                let (offsets, columns) = (Ints::I64(&own.offsets), Ints::I64(&own.columns));
+                work(&CsrRef::new(offsets, columns, &own.values, own.n_cols)?.into())
+            }
+            _ => work(self),
+        }
+    }
+
     /// Whether the matrix is stored sparse.
     pub fn is_sparse(&self) -> bool {
         matches!(self, Self::Sparse32(_) | Self::Sparse64(_))

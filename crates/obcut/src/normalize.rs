@@ -97,29 +97,35 @@ pub(crate) fn check_finite(samples: &Samples<'_>, context: &Context<'_>) -> Resu
 }
 
 fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
-    let (mut count, mut first) = (0, None);
+    let (mut count, mut first, mut large) = (0, None, None);
     context.fold(
         x.shape().0,
         |rows| {
-            let (mut count, mut first) = (0, None);
+            let (mut count, mut first, mut large) = (0, None, None);
             for i in rows {
                 x.entries(i, |f, v| {
                     if !v.is_finite() {
                         count += 1;
                         first = first.or(Some((i, f, v)));
+                    } else if v.abs() > LIMIT {
+                        large = large.or(Some((i, f, v)));
                     }
                 });
             }
-            (count, first)
+            (count, first, large)
         },
-        |(part, part_first)| {
+        |(part, part_first, part_large)| {
             count += part;
             first = first.or(part_first);
+            large = large.or(part_large);
         },
     )?;
-    match first {
-        Some((row, col, value)) => Err(DataError::NotFinite { row, col, value, count }.into()),
-        None => Ok(()),
+    match (first, large) {
+        (Some((row, col, value)), _) => Err(DataError::NotFinite { row, col, value, count }.into()),
+        (None, Some((row, col, value))) => {
+            Err(DataError::TooLarge { row, col, value, limit: LIMIT }.into())
+        }
+        (None, None) => Ok(()),
     }
 }
 
@@ -268,16 +274,20 @@ fn fit<E: Entries>(
         }
         Scale::None => (mean, vec![1.0; d]),
         Scale::Standard => {
-            let squares = second_pass(d, n, context, |i, part: &mut Vec<f64>| {
+            // Per feature: the squares of stored entries about the mean, then the stored weight.
+            let sums = second_pass(2 * d, n, context, |i, part: &mut Vec<f64>| {
                 let w = weight(i);
-                // Entries that are not stored are corrected for below.
-                x.entries(i, |f, v| part[f] += w * ((v - mean[f]).powi(2) - mean[f].powi(2)));
+                x.entries(i, |f, v| {
+                    part[f] += w * (v - mean[f]).powi(2);
+                    part[d + f] += w;
+                });
             })?;
             let factor = (0..d)
                 .map(|f| {
+                    let absent = (columns.weight - sums[d + f]).max(0.0);
+                    let variance = (sums[f] + absent * mean[f].powi(2)) / columns.weight;
+                    let deviation = variance.sqrt();
                     let constant = columns.max[f] <= columns.min[f];
-                    let variance = squares[f] / columns.weight + mean[f].powi(2);
-                    let deviation = variance.max(0.0).sqrt();
                     if constant { 0.0 } else { inverse(rounded(deviation, deviation)) }
                 })
                 .collect();
@@ -397,6 +407,19 @@ mod tests {
             Err(Error::Data(DataError::NotFinite { row: 1, col: 0, count: 2, .. })) => {}
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn standard_scores_keep_their_digits_far_from_the_origin() {
+        let near: Vec<f64> = (0..40).map(|i| f64::from(i % 5)).collect();
+        let far: Vec<f64> = near.iter().map(|v| v + 1e9).collect();
+        let (_, a) = scaled(DenseRef::new(&near, 40, 1).unwrap().into(), None, Scale::Standard);
+        let (_, b) = scaled(DenseRef::new(&far, 40, 1).unwrap().into(), None, Scale::Standard);
+        for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
+        let square = a.iter().flatten().map(|v| v * v).sum::<f64>() / 40.0;
+        assert!((square - 1.0).abs() < 1e-5, "{square}");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) fn mix(x: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Positions of the `count` smallest ranks of `keys` in `stream`, ascending by position.
+/// Positions of the `count` smallest ranks of `keys` in `stream`, in the order of their ranks.
 pub(crate) fn choose(keys: &[u64], count: usize, stream: Stream) -> Vec<u32> {
     let mut order: Vec<(u64, u32)> =
         keys.iter().enumerate().map(|(i, &key)| (stream.rank(key), i as u32)).collect();
@@ -67,9 +67,8 @@ pub(crate) fn choose(keys: &[u64], count: usize, stream: Stream) -> Vec<u32> {
         order.select_nth_unstable(count);
         order.truncate(count);
     }
-    let mut chosen: Vec<u32> = order.into_iter().map(|(_, i)| i).collect();
-    chosen.sort_unstable();
-    chosen
+    order.sort_unstable();
+    order.into_iter().map(|(_, i)| i).collect()
 }
 
 /// All positions in the order of their ranks.
@@ -89,11 +88,9 @@ mod tests {
         let keys: Vec<u64> = (0..500).map(mix).collect();
         let reversed: Vec<u64> = keys.iter().rev().copied().collect();
         let stream = Stream::new(3).named("anchors");
-        let mut a: Vec<u64> = choose(&keys, 20, stream).iter().map(|&i| keys[i as usize]).collect();
-        let mut b: Vec<u64> =
+        let a: Vec<u64> = choose(&keys, 20, stream).iter().map(|&i| keys[i as usize]).collect();
+        let b: Vec<u64> =
             choose(&reversed, 20, stream).iter().map(|&i| reversed[i as usize]).collect();
-        a.sort_unstable();
-        b.sort_unstable();
         assert_eq!(a, b);
     }
 

@@ -265,8 +265,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Squared distances of a row to some points, to full precision. `products` and `norm` are the
-    /// row's; dense rows do not need them and compute differences.
+    /// Squared distances of a row to some points. Dense rows compute differences, to full precision;
+    /// sparse rows use their `products` and `norm`.
     pub fn distances(
         &self,
         i: usize,

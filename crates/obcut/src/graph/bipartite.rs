@@ -113,7 +113,7 @@ impl Builder {
                     local(work);
                 }
                 GraphKind::Distance => {
-                    let count = (self.neighbors + 1).min(self.per_set);
+                    let count = self.neighbors.saturating_add(1).min(self.per_set);
                     self.nearest(columns.clone(), points, products, count, work);
                     let Work { chosen, row, distances, .. } = work;
                     table.distances(i, points, chosen, (products, norm), row, distances);

@@ -14,6 +14,7 @@ use super::components::{Components, components};
 use crate::error::Error;
 use crate::kmeans::{self, Effort, Seeding, Weighted};
 use crate::linalg::eigen;
+use crate::linalg::gemm::axpy;
 use crate::matrix::DenseRef;
 use crate::normalize::Scaling;
 use crate::observer::Stage;
@@ -23,6 +24,8 @@ use crate::table::{Table, squared_distance};
 
 /// A piece with less than this share of an average cluster is a fragment.
 const FRAGMENT: f64 = 0.1;
+/// Up to this many anchors their affinity is formed; beyond, only multiplied with.
+const DENSE_ANCHORS: usize = 3000;
 /// Share of the mean degree that is spread over all anchors when fragments cannot be tied.
 const SPREAD: f64 = 0.1;
 
@@ -52,26 +55,30 @@ pub(crate) fn start(
     if k == 1 {
         return Ok(SpectralStart { labels: vec![0; n], n_fragments });
     }
-    let mut affinity = affinity(graph, weights, context)?;
-    if n_fragments > 0 {
-        match anchors {
-            Some((values, d)) if n_pieces > 0 => tie(&mut affinity, m, &pieces, &small, values, d),
-            _ => spread(&mut affinity, m),
+    let repair = match anchors {
+        _ if n_fragments == 0 => Repair::None,
+        Some((values, d)) if n_pieces > 0 => Repair::Ties(ties(m, &pieces, &small, values, d)),
+        _ => Repair::Spread(SPREAD * weights.iter().sum::<f64>() / (m as f64).powi(2)),
+    };
+    let stream_of_vectors = stream.named("eigen");
+    let scale = inverse_roots(graph, weights, &repair);
+    let (_, mut vectors) = if m <= DENSE_ANCHORS || !eigen::iterates(m, k) {
+        let mut affinity = affinity(graph, weights, context)?;
+        repair.apply(&mut affinity, m);
+        for (row, a) in affinity.chunks_exact_mut(m).zip(&scale) {
+            row.iter_mut().zip(&scale).for_each(|(v, b)| *v *= a * b);
         }
-    }
-    let scale: Vec<f64> = affinity
-        .chunks_exact(m)
-        .map(|row| {
-            let degree: f64 = row.iter().sum();
-            if degree > 0.0 { 1.0 / degree.sqrt() } else { 0.0 }
-        })
-        .collect();
-    for (row, a) in affinity.chunks_exact_mut(m).zip(&scale) {
-        row.iter_mut().zip(&scale).for_each(|(v, b)| *v *= a * b);
-    }
-    let (_, mut vectors) =
-        eigen::largest(&affinity, m, k, stream.named("eigen"), || context.check())?;
-    drop(affinity);
+        eigen::largest(&affinity, m, k, stream_of_vectors, || context.check())?
+    } else {
+        let columns = graph.by_column();
+        eigen::largest_of(
+            m,
+            k,
+            stream_of_vectors,
+            || context.check(),
+            |x, width| product(graph, &columns, weights, (&scale, &repair), x, width, context),
+        )?
+    };
     for (row, a) in vectors.chunks_exact_mut(k).zip(&scale) {
         row.iter_mut().for_each(|v| *v *= a);
     }
@@ -106,16 +113,105 @@ fn affinity(graph: &Graph, weights: &[f64], context: &Context<'_>) -> Result<Vec
     Ok(affinity)
 }
 
-/// Ties every fragment to a sizeable piece by an edge between their nearest anchors, as heavy as
-/// the fragment.
-fn tie(
-    affinity: &mut [f64],
+/// What is added to the affinity where fragments would capture the eigenvectors.
+enum Repair {
+    None,
+    /// Edges between two anchors.
+    Ties(Vec<(usize, usize, f64)>),
+    /// A weight on every pair.
+    Spread(f64),
+}
+
+impl Repair {
+    fn apply(&self, affinity: &mut [f64], m: usize) {
+        match self {
+            Self::None => {}
+            Self::Ties(ties) => {
+                for &(a, b, weight) in ties {
+                    affinity[a * m + b] += weight;
+                    affinity[b * m + a] += weight;
+                }
+            }
+            Self::Spread(add) => affinity.iter_mut().for_each(|v| *v += add),
+        }
+    }
+}
+
+/// 1 / sqrt(row sum of the affinity): the sums of B' D_N^-1 B are the anchors' degrees.
+fn inverse_roots(graph: &Graph, weights: &[f64], repair: &Repair) -> Vec<f64> {
+    let mut degrees = graph.degrees(weights);
+    match repair {
+        Repair::None => {}
+        Repair::Ties(ties) => ties.iter().for_each(|&(a, b, weight)| {
+            degrees[a] += weight;
+            degrees[b] += weight;
+        }),
+        Repair::Spread(add) => degrees.iter_mut().for_each(|d| *d += add * graph.n_cols as f64),
+    }
+    degrees.iter().map(|&d| if d > 0.0 { 1.0 / d.sqrt() } else { 0.0 }).collect()
+}
+
+/// The scaled affinity times a block (M × width), from the edges alone.
+fn product(
+    graph: &Graph,
+    (offsets, entries): &(Vec<usize>, Vec<(u32, usize)>),
+    weights: &[f64],
+    (scale, repair): (&[f64], &Repair),
+    x: &[f64],
+    width: usize,
+    context: &Context<'_>,
+) -> Result<Vec<f64>, Error> {
+    let (n, m) = (graph.n_rows(), graph.n_cols);
+    let scaled: Vec<f64> = x.iter().enumerate().map(|(p, v)| v * scale[p / width]).collect();
+    let row = |a: usize| &scaled[a * width..(a + 1) * width];
+    // D_N^-1 B x, a row at a time, then B' of that, an anchor at a time.
+    let mut middle = vec![0.0; n * width];
+    context.map_into(n, &mut middle, width, |range, out| {
+        for (i, out) in range.zip(out.chunks_exact_mut(width)) {
+            let (columns, values) = graph.row(i);
+            let share = weights[i] / values.iter().sum::<f64>();
+            for (&a, &v) in columns.iter().zip(values) {
+                axpy(share * v, row(a as usize), out);
+            }
+        }
+    })?;
+    let mut out = vec![0.0; m * width];
+    let total: Vec<f64> = match repair {
+        Repair::Spread(add) => {
+            (0..width).map(|c| add * (0..m).map(|a| scaled[a * width + c]).sum::<f64>()).collect()
+        }
+        _ => vec![0.0; width],
+    };
+    context.map_into(m, &mut out, width, |range, out| {
+        for (a, out) in range.zip(out.chunks_exact_mut(width)) {
+            out.copy_from_slice(&total);
+            for &(i, p) in &entries[offsets[a]..offsets[a + 1]] {
+                let i = i as usize;
+                axpy(graph.values[p], &middle[i * width..(i + 1) * width], out);
+            }
+        }
+    })?;
+    if let Repair::Ties(ties) = repair {
+        for &(a, b, weight) in ties {
+            axpy(weight, row(b), &mut out[a * width..(a + 1) * width]);
+            axpy(weight, row(a), &mut out[b * width..(b + 1) * width]);
+        }
+    }
+    for (row, s) in out.chunks_exact_mut(width).zip(scale) {
+        row.iter_mut().for_each(|v| *v *= s);
+    }
+    Ok(out)
+}
+
+/// An edge from every fragment to a sizeable piece, between their nearest anchors and as heavy as the
+/// fragment.
+fn ties(
     m: usize,
     pieces: &Components,
     small: &[bool],
     anchors: &[f64],
     d: usize,
-) {
+) -> Vec<(usize, usize, f64)> {
     let is_small = |a: usize| small[pieces.of_anchor[a] as usize];
     let mut nearest = vec![(f64::INFINITY, 0usize, 0usize); small.len()];
     for a in (0..m).filter(|&a| is_small(a)) {
@@ -128,19 +224,10 @@ fn tie(
             }
         }
     }
-    for (piece, &(distance, a, b)) in nearest.iter().enumerate() {
-        if distance.is_finite() && pieces.mass[piece] > 0.0 {
-            affinity[a * m + b] += pieces.mass[piece];
-            affinity[b * m + a] += pieces.mass[piece];
-        }
-    }
-}
-
-/// Spreads a share of the mean degree over all pairs.
-fn spread(affinity: &mut [f64], m: usize) {
-    let mean = affinity.iter().sum::<f64>() / m as f64;
-    let add = SPREAD * mean / m as f64;
-    affinity.iter_mut().for_each(|v| *v += add);
+    (nearest.iter().zip(&pieces.mass))
+        .filter(|((distance, _, _), mass)| distance.is_finite() && **mass > 0.0)
+        .map(|(&(_, a, b), &mass)| (a, b, mass))
+        .collect()
 }
 
 /// Rows B V, scaled to unit length.
@@ -159,7 +246,7 @@ fn embed(
             let (columns, values) = graph.row(i);
             for (&m, &v) in columns.iter().zip(values) {
                 let m = m as usize;
-                crate::linalg::gemm::axpy(v, &vectors[m * k..(m + 1) * k], &mut row);
+                axpy(v, &vectors[m * k..(m + 1) * k], &mut row);
             }
             let norm = row.iter().map(|v| v * v).sum::<f64>().sqrt();
             let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
@@ -253,6 +340,37 @@ mod tests {
         assert_eq!(found.n_fragments, 1);
         assert!(follow(&found.labels[..200], 3));
         assert_eq!(found.labels[200], found.labels[1], "it goes with the group next to it");
+    }
+
+    #[test]
+    fn products_from_the_edges_equal_those_of_the_matrix() {
+        let graph = chain(60, 5, 0.1);
+        let weights: Vec<f64> = (0..60).map(|i| 1.0 + f64::from(i % 3)).collect();
+        let context = Context::new(2, &Silent).unwrap();
+        let (m, width) = (graph.n_cols, 3);
+        let x = Stream::new(4).values(m * width);
+        for repair in
+            [Repair::None, Repair::Spread(0.3), Repair::Ties(vec![(0, 7, 2.0), (3, 1, 1.0)])]
+        {
+            let scale = inverse_roots(&graph, &weights, &repair);
+            let mut dense = affinity(&graph, &weights, &context).unwrap();
+            repair.apply(&mut dense, m);
+            for a in 0..m {
+                let sum: f64 = dense[a * m..(a + 1) * m].iter().sum();
+                assert!((scale[a] - 1.0 / sum.sqrt()).abs() < 1e-12);
+            }
+            let columns = graph.by_column();
+            let found = product(&graph, &columns, &weights, (&scale, &repair), &x, width, &context)
+                .unwrap();
+            for a in 0..m {
+                for c in 0..width {
+                    let plain: f64 = (0..m)
+                        .map(|b| scale[a] * dense[a * m + b] * scale[b] * x[b * width + c])
+                        .sum();
+                    assert!((found[a * width + c] - plain).abs() < 1e-12);
+                }
+            }
+        }
     }
 
     #[test]

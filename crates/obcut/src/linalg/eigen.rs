@@ -29,11 +29,36 @@ pub(crate) fn largest(
     stream: Stream,
     check: impl Fn() -> Result<(), Error>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let block = k + (k / 4).max(6);
-    if n <= DENSE || block * (POWERS + 1) * 3 > n * 2 {
+    if n <= DENSE || !iterates(n, k) {
         let (values, vectors) = symmetric_eigen(a, n)?;
         return Ok(take_last(&values, &vectors, n, n, k));
     }
+    largest_of(n, k, stream, check, |x, width| {
+        let mut out = vec![0.0; n * width];
+        times(a, x, &mut out, (n, width, n));
+        Ok(out)
+    })
+}
+
+/// Whether a Krylov basis for `k` pairs is well below the size of the matrix.
+pub(crate) fn iterates(n: usize, k: usize) -> bool {
+    width_of(k) * (POWERS + 1) * 3 <= n * 2
+}
+
+/// Vectors in a block: some more than asked for speed the last ones up.
+fn width_of(k: usize) -> usize {
+    k + (k / 4).max(6)
+}
+
+/// The same for a matrix that is known by its products with blocks (n × width, row-major).
+pub(crate) fn largest_of(
+    n: usize,
+    k: usize,
+    stream: Stream,
+    check: impl Fn() -> Result<(), Error>,
+    apply: impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let block = width_of(k);
     let mut basis = orthonormal(&stream.values(n * block), n, block);
     let mut result = (Vec::new(), Vec::new());
     for _ in 0..RESTARTS {
@@ -43,15 +68,13 @@ pub(crate) fn largest(
         place(&mut krylov, &basis, n, width, 0, block);
         let mut power = basis;
         for p in 1..=POWERS {
-            let mut next = vec![0.0; n * block];
-            times(a, &power, &mut next, (n, block, n));
             // Orthonormal powers keep the small directions above rounding.
-            power = orthonormal(&next, n, block);
+            power = orthonormal(&apply(&power, block)?, n, block);
             place(&mut krylov, &power, n, width, p * block, block);
         }
         let q = orthonormal(&krylov, n, width);
-        let (mut aq, mut small) = (vec![0.0; n * width], vec![0.0; width * width]);
-        times(a, &q, &mut aq, (n, width, n));
+        let aq = apply(&q, width)?;
+        let mut small = vec![0.0; width * width];
         transposed_times(&q, &aq, &mut small, (width, width, n));
         let (values, rotation) = symmetric_eigen(&small, width)?;
         let (ritz, turn) = take_last(&values, &rotation, width, width, block);

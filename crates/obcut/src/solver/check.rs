@@ -68,7 +68,10 @@ pub(crate) fn check(
                 "given anchors must be finite",
             ));
         }
-        if n_anchors.is_some_and(|m| m * n_anchor_sets.unwrap_or(1) != given.len() / d) {
+        if n_anchors.is_some_and(|m| {
+            let total = given.len() / d;
+            m != total && m.checked_mul(n_anchor_sets.unwrap_or(1)) != Some(total)
+        }) {
             return Err(ParamError::Conflict(format!(
                 "{} anchors are given, which is not what the number of anchors and sets says; leave those automatic",
                 given.len() / d

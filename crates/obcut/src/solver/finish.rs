@@ -160,7 +160,7 @@ pub(crate) fn warnings(
             "the graph cannot tell enough rows apart for this k; rows were labelled by their nearest of k typical rows".into(),
         );
     }
-    let share = model.exceptions.len() as f64 / labels.len() as f64;
+    let share = model.exceptions.len() as f64 / plan.n_units as f64;
     if share > 0.1 {
         warnings.push(format!(
             "{:.0} % of the learned labels do not follow from the first anchors, so new rows are labelled by a rule that differs there; --learn nothing gives labels that generalise",

@@ -139,7 +139,8 @@ impl Loop<'_> {
                 trace.stop = StopReason::Objective;
                 break;
             }
-            if self.stop_on_labels && moved == 0 {
+            // In the first iteration the labels have not seen a learned graph yet.
+            if self.stop_on_labels && moved == 0 && iteration > 0 {
                 trace.stop = StopReason::Labels;
                 break;
             }

@@ -18,7 +18,7 @@ pub(crate) mod update;
 
 use crate::error::{DataError, Error};
 use crate::kmeans::Weighted;
-use crate::matrix::{CsrRef, DenseRef, Ints, Samples};
+use crate::matrix::{DenseRef, Samples};
 use crate::normalize::Scaling;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Context;
@@ -30,6 +30,11 @@ use model::Model;
 use params::{Init, Params, Reduce};
 use problem::{Candidate, Plan, Problem};
 use trace::{Clock, Trace};
+
+/// The change of basis of a wide table pays when it has this many columns per row,
+const WIDE: usize = 3;
+/// and while the square matrix of inner products is small.
+const REDUCED_ROWS: usize = 5000;
 
 /// The result of a fit.
 #[derive(Clone, Debug)]
@@ -65,22 +70,8 @@ pub fn fit(
     observer: &dyn Observer,
 ) -> Result<Fit, Error> {
     check::check(params, samples, weights)?;
-    // Entries given twice would be squared apart: add them up first (a copy, rarely needed).
-    match samples {
-        Samples::Sparse32(x) if !x.is_canonical() => {
-            let own = x.canonical();
-            let (offsets, columns) = (Ints::I64(&own.offsets), Ints::I64(&own.columns));
-            let x = CsrRef::new(offsets, columns, &own.values, own.n_cols)?;
-            fit_checked(&x.into(), weights, params, observer)
-        }
-        Samples::Sparse64(x) if !x.is_canonical() => {
-            let own = x.canonical();
-            let (offsets, columns) = (Ints::I64(&own.offsets), Ints::I64(&own.columns));
-            let x = CsrRef::new(offsets, columns, &own.values, own.n_cols)?;
-            fit_checked(&x.into(), weights, params, observer)
-        }
-        _ => fit_checked(samples, weights, params, observer),
-    }
+    // Entries given twice would be squared apart: they are added up first.
+    samples.with_canonical(|samples| fit_checked(samples, weights, params, observer))
 }
 
 fn fit_checked(
@@ -90,6 +81,10 @@ fn fit_checked(
     observer: &dyn Observer,
 ) -> Result<Fit, Error> {
     let mut context = Context::new(params.threads, observer)?;
+    // Weights near 1 keep squares and roots of their sums in range; a power of two changes no bit.
+    let unit = weights.map_or(1.0, weight_unit);
+    let scaled: Option<Vec<f64>> = weights.map(|w| w.iter().map(|w| w / unit).collect());
+    let weights = scaled.as_deref();
     let mut clock = Clock::default();
     let (scaling, units) = clock.time(Stage::Prepare, || {
         context.report(Stage::Prepare, 0, 0, None)?;
@@ -107,7 +102,8 @@ fn fit_checked(
     let plan = Plan::new(params, n_distinct, full.d(), given.as_deref())?;
 
     let reduced = clock.time(Stage::Prepare, || {
-        let wide = full.d() > n_distinct && !full.is_sparse() && given.is_none();
+        let wide = full.d() > WIDE * n_distinct && n_distinct <= REDUCED_ROWS;
+        let wide = wide && !full.is_sparse() && given.is_none();
         let reduce = params.reduce == Reduce::Auto && wide;
         reduce.then(|| Reduced::new(&full, &context)).transpose()
     })?;
@@ -142,15 +138,24 @@ fn fit_checked(
     }
     let mut kept = kept.expect("n_init > 0 by check");
 
-    let (labels, model) = clock.time(Stage::Finish, || {
+    let (labels, mut model) = clock.time(Stage::Finish, || {
         context.report(Stage::Finish, 0, 0, None)?;
         problem.finish(&mut kept, &scaling, &full, reduced.as_ref(), (&all, &units), &context)
     })?;
+    model.sizes.iter_mut().for_each(|n| *n *= unit);
     let mut trace = kept.trace;
     trace.scores = scores;
     trace.seconds = clock.finish();
     let warnings = finish::warnings(&labels, &plan, kept.n_fragments, &model, &trace);
     Ok(Fit { labels, model, trace, warnings })
+}
+
+/// The power of two next to the mean of the weights.
+fn weight_unit(weights: &[f64]) -> f64 {
+    let largest = weights.iter().fold(0.0, |a: f64, &b| a.max(b));
+    // Shares of the largest cannot overflow when they are added up.
+    let mean = weights.iter().map(|w| w / largest).sum::<f64>() / weights.len() as f64;
+    (largest.log2() + mean.log2()).floor().clamp(-1000.0, 1000.0).exp2()
 }
 
 fn given_anchors(params: &Params, scaling: &Scaling) -> Option<Vec<f64>> {

@@ -146,12 +146,15 @@ impl Model {
     ) -> Result<Graph, Error> {
         let context = Context::new(threads, observer)?;
         self.check(samples, &context)?;
-        let table = Table::new(*samples, &self.scaling);
-        let points = table.points(self.anchors.clone());
-        self.builder(&points).build(&table, &points, &context)
+        samples.with_canonical(|samples| {
+            let table = Table::new(*samples, &self.scaling);
+            let points = table.points(self.anchors.clone());
+            self.builder(&points).build(&table, &points, &context)
+        })
     }
 
-    /// Gain of every cluster for every row.
+    /// Gain of every cluster for every row. Of a row that the model remembers (see
+    /// [`crate::Learn`]) the gains of its cluster and of the rule's are exchanged.
     ///
     /// # Errors
     /// As [`Self::predict`].
@@ -179,7 +182,7 @@ impl Model {
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Vec<RowScore>, Error> {
-        let unit = (self.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt();
+        let unit = (self.rule.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt();
         let none = RowScore { label: 0, second: 0, margin: 0.0 };
         let mut rows = vec![none; samples.n_rows()];
         self.visit(samples, threads, observer, &mut rows, 1, |gains, out| {
@@ -215,8 +218,10 @@ impl Model {
         if samples.n_rows() == 0 {
             return Ok(());
         }
-        let table = Table::new(*samples, &self.scaling);
-        self.visit_table(&table, &context, out, stride, visit)
+        samples.with_canonical(|samples| {
+            let table = Table::new(*samples, &self.scaling);
+            self.visit_table(&table, &context, out, stride, visit)
+        })
     }
 
     /// The same for a table that is checked and scaled.

@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub n_sets: usize,
     /// Anchors asked for, when they are more than the distinct rows.
     pub capped: Option<usize>,
+    /// Distinct rows.
+    pub n_units: usize,
 }
 
 impl Plan {
@@ -40,7 +42,7 @@ impl Plan {
                 ))
                 .into());
             }
-            return Ok(Self { n_anchors: n_anchors / n_sets, n_sets, capped: None });
+            return Ok(Self { n_anchors: n_anchors / n_sets, n_sets, capped: None, n_units: n });
         }
         let n_sets = params.n_anchor_sets.unwrap_or_else(|| init::auto_sets(params.graph));
         let wanted = params.n_anchors.unwrap_or_else(|| init::auto_anchors(params.graph, n, k));
@@ -48,7 +50,7 @@ impl Plan {
         let capped = (n_anchors < wanted).then_some(wanted);
         // With every distinct row an anchor, further sets would be copies.
         let n_sets = if n_anchors == n { 1 } else { n_sets };
-        Ok(Self { n_anchors, n_sets, capped })
+        Ok(Self { n_anchors, n_sets, capped, n_units: n })
     }
 }
 
