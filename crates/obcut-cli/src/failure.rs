@@ -4,7 +4,8 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 
-use obcut_data::Source;
+use obcut::DataError;
+use obcut_data::{Dataset, Source};
 use serde::Serialize;
 use serde_json::json;
 
@@ -66,10 +67,14 @@ impl Failure {
 
     /// Prints the failure: one line on standard error, or one document on standard output.
     pub fn print(&self, json: bool) {
-        if json {
-            // A reader that has gone away misses nothing that the exit code does not say.
-            let _ = crate::output::print_json(&json!({ "error": self }));
-        } else {
+        // A reader that has gone away misses nothing that the exit code does not say; a full disk
+        // must be told somewhere.
+        let is_told = json
+            && match crate::output::print_json(&json!({ "error": self })) {
+                Ok(()) => true,
+                Err(cause) => cause.kind() == io::ErrorKind::BrokenPipe,
+            };
+        if !is_told {
             let red = crate::output::RED;
             anstream::eprintln!("{red}error:{red:#} {}", self.message);
         }
@@ -97,6 +102,15 @@ pub fn guard(run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let cause = error.downcast_ref::<io::Error>();
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Says of a bare error of the system what it is about. Files that are named have errors of
+/// their own, so it is about standard output.
+pub fn about_stdout(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<io::Error>() {
+        Some(_) => error.context("cannot write to standard output"),
+        None => error,
+    }
 }
 
 /// Kind and exit code of one link of a chain of causes.
@@ -127,6 +141,55 @@ pub fn about(source: &Source, error: impl Into<obcut::Error>) -> anyhow::Error {
     if is_about_file { error.context(source.display()) } else { error }
 }
 
+/// The same for a table: a value that is not finite is found by the file's own line and column,
+/// where they are known.
+pub fn about_table(
+    source: &Source,
+    data: &Dataset,
+    error: impl Into<obcut::Error>,
+) -> anyhow::Error {
+    match error.into() {
+        obcut::Error::Data(DataError::NotFinite { row, col, value, count }) => {
+            let text = not_finite(source, data, (row, col), value, count);
+            match text {
+                Some(text) => Fault::Data(text).into(),
+                None => about(source, DataError::NotFinite { row, col, value, count }),
+            }
+        }
+        other => about(source, other),
+    }
+}
+
+/// `t.csv, line 6, column 'h3' is NaN; ...`; none where the matrix is just as the file.
+fn not_finite(
+    source: &Source,
+    data: &Dataset,
+    (row, col): (usize, usize),
+    value: f64,
+    count: usize,
+) -> Option<String> {
+    let name = data.feature_names.as_ref().and_then(|names| names.get(col));
+    let place = data.feature_columns.as_ref().and_then(|columns| columns.get(col));
+    let column = match (name, place) {
+        (Some(name), _) => format!("column '{name}'"),
+        (None, Some(place)) => format!("column {place}"),
+        (None, None) => return None,
+    };
+    let (row, from_zero) = match data.first_line {
+        Some(first) => {
+            (format!("line {}", first + row as u64), name.is_none().then_some("columns"))
+        }
+        None if name.is_some() => (format!("row {row}"), Some("rows")),
+        None => (format!("row {row}"), Some("rows and columns")),
+    };
+    let value = if value.is_nan() { "NaN".to_string() } else { value.to_string() };
+    let note = from_zero.map(|what| format!(" ({what} count from 0)")).unwrap_or_default();
+    Some(format!(
+        "{}, {row}, {column} is {value}; {count} such value(s) in all: remove or fill them first{note}",
+        source.display()
+    ))
+}
+
 /// A text without line breaks and without runs of blanks.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -134,8 +197,6 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use obcut::DataError;
-
     use super::*;
 
     #[test]

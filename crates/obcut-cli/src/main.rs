@@ -23,7 +23,9 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let json = cli.talk.json;
-    match interrupt::install(json).and_then(|()| failure::guard(|| run(&cli))) {
+    match interrupt::install(json)
+        .and_then(|()| failure::guard(|| run(&cli).map_err(failure::about_stdout)))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -45,7 +47,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Info(args) => commands::info::run(args, talk),
         Command::Demo(args) => commands::demo::run(args, talk),
         Command::Completions(args) => commands::completions::run(args),
-        Command::Man(args) => commands::man::run(args),
+        Command::Man(args) => commands::man::run(args, talk),
     }
 }
 

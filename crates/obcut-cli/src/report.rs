@@ -1,13 +1,15 @@
 //! Facts that several commands tell, for people and as JSON.
 
+use std::io::IsTerminal;
+
 use obcut::metrics;
 use obcut_data::{Dataset, LabelTable, Truth};
 use serde::{Serialize, Serializer};
 
-use crate::args::Targets;
+use crate::args::{Talk, Targets};
 use crate::failure::Fault;
 use crate::interrupt;
-use crate::output::{self, Card, TABLE_LIMIT, count};
+use crate::output::{self, Card, TABLE_LIMIT, count, plural};
 
 /// Sizes of the clusters, in rows.
 #[derive(Debug, Serialize)]
@@ -65,6 +67,32 @@ impl ClusterFacts {
             card.line("", sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
         }
     }
+}
+
+/// Sample weights, when there are such.
+#[derive(Debug, Serialize)]
+pub struct WeightFacts {
+    sum: f64,
+    zero_rows: usize,
+}
+
+impl WeightFacts {
+    /// From the weights of all rows.
+    pub fn new(weights: &[f64]) -> Self {
+        let zero_rows = weights.iter().filter(|&&w| w == 0.0).count();
+        Self { sum: weights.iter().sum(), zero_rows }
+    }
+
+    /// One line of a card.
+    pub fn tell(&self, card: &mut Card) {
+        let zero = plural(self.zero_rows, "row");
+        card.line("weights", format!("sum {}, {zero} with weight 0", output::number(self.sum)));
+    }
+}
+
+/// Warnings of the library with its settings spelled as options.
+pub fn with_options(warnings: Vec<String>) -> Vec<String> {
+    warnings.into_iter().map(|text| text.replace("raise max-iter", "raise --max-iter")).collect()
 }
 
 /// A whole number or one with a half, with commas.
@@ -153,10 +181,20 @@ impl RowLabels {
         })
     }
 
-    /// Prints the labels, unless they are in a file.
-    pub fn print(&self, targets: &Targets) -> anyhow::Result<()> {
-        if targets.labels.is_none() {
+    /// Prints the summary, and the labels unless they are in a file. The summary comes first, so
+    /// that it is there while a slow reader takes the labels; on a terminal they would push it out
+    /// of sight, so it comes last.
+    pub fn show(&self, targets: &Targets, talk: &Talk, card: &Card) -> anyhow::Result<()> {
+        let printed = targets.labels.is_none();
+        let last = printed && std::io::stdout().is_terminal();
+        if !talk.quiet && !last {
+            card.print_to_stderr();
+        }
+        if printed {
             output::print_labels(&self.table())?;
+        }
+        if !talk.quiet && last {
+            card.print_to_stderr();
         }
         Ok(())
     }
@@ -240,4 +278,16 @@ pub fn same_length(labels: usize, truth: usize) -> Result<(), Fault> {
         count(labels),
         count(truth)
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_spell_settings_as_options() {
+        let text = "still falling after 30 iterations; raise max-iter to go on".to_string();
+        let expected = "still falling after 30 iterations; raise --max-iter to go on";
+        assert_eq!(with_options(vec![text]), [expected]);
+    }
 }

@@ -51,6 +51,20 @@ fn nan() {
     let table = npy(4, 3, |i| if i == 5 || i == 7 { f64::NAN } else { i as f64 });
     insta::assert_snapshot!(bad_table("x.npy", table));
     insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3,nan\n5,6\n"));
+    insta::assert_snapshot!(bad_table("x.csv", "1,2\n3,nan\n5,6\n"));
+    // Rows of two lines: then rows are counted.
+    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,\"2\n\"\n3,nan\n5,6\n"));
+}
+
+/// The file's own columns are named, whatever was left out.
+#[test]
+fn nan_among_chosen_columns() {
+    let folder = Folder::new();
+    folder.write("t.csv", "id,h1,h2,h3\n1,1,1,1\n2,1,2,1\n3,2,3,4\n4,3,1,3\n5,1,1,inf\n");
+    let args = "cluster t.csv -k 2 --drop id -o out.npy";
+    insta::assert_snapshot!(refused(&folder, args, 3));
+    folder.write("x.npy", npy(4, 3, |i| if i == 5 { f64::NAN } else { i as f64 }));
+    insta::assert_snapshot!(refused(&folder, "cluster x.npy -k 2 --drop 0 -o out.npy", 3));
 }
 
 #[test]
@@ -178,6 +192,20 @@ fn wrong_feature_count_at_predict() {
 }
 
 #[test]
+fn a_column_of_the_model_that_is_missing() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30)).write("miss.csv", "city,x,why,z\nRome,1,2,3\n");
+    folder.run("cluster x.csv --drop class -k 3 -q --model m.safetensors").ok();
+    let args = "predict m.safetensors miss.csv -o out.npy";
+    insta::assert_snapshot!(refused(&folder, args, 2));
+    insta::assert_snapshot!(refused(&folder, "predict m.safetensors x.csv --drop y", 2));
+    insta::assert_snapshot!(refused(&folder, "predict m.safetensors x.csv --columns x,z", 2));
+    let run = folder.run_with("predict m.safetensors -", &folder.text("miss.csv"));
+    assert_eq!(run.code, 2, "{run:?}");
+    folder.run("predict m.safetensors x.csv --columns z,y,x").ok();
+}
+
+#[test]
 fn a_missing_file() {
     let folder = Folder::new();
     insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2", 2));
@@ -204,6 +232,8 @@ fn an_output_that_cannot_be_written() {
     insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o no/such/out.npy", 2));
     insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 --model no/m.safetensors", 2));
     insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 -o out.xlsx", 2));
+    insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 --model -", 2));
+    insta::assert_snapshot!(refused(&folder, "demo --keep x.npy", 2));
     insta::assert_snapshot!(refused(&folder, "cluster x.csv -k 2 --margins -o out.npy", 2));
 }
 
@@ -218,6 +248,35 @@ fn a_folder_that_takes_no_files() {
         check(&run, 2);
         assert_eq!((run.stdout.as_str(), run.stderr.lines().count()), ("", 1));
         assert!(run.stderr.starts_with("error: cannot write /proc/"), "{run:?}");
+        assert!(!run.stderr.contains(".part"), "{run:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_standard_output() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30)).write("l.csv", "0\n1\n");
+    for args in [
+        "cluster x.csv --drop class -k 2 -q",
+        "info x.csv",
+        "score l.csv l.csv",
+        "completions bash",
+    ] {
+        for json in ["", "--json"] {
+            let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let output = std::process::Command::new(common::binary())
+                .args(args.split_whitespace().chain(json.split_whitespace()))
+                .current_dir(folder.path("."))
+                .env("NO_COLOR", "1")
+                .stdout(full)
+                .output()
+                .unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{args} {json}: {stderr}");
+            assert!(stderr.starts_with("error: cannot write to standard output: "), "{stderr}");
+            assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        }
     }
 }
 

@@ -153,6 +153,27 @@ fn margins_stand_beside_the_labels() {
 }
 
 #[test]
+fn weights_are_told() {
+    let folder = Folder::new();
+    let table: String = blobs(30)
+        .lines()
+        .enumerate()
+        .map(|(i, line)| match i {
+            0 => format!("{line},w\n"),
+            1 => format!("{line},0\n"),
+            _ => format!("{line},0.75\n"),
+        })
+        .collect();
+    folder.write("x.csv", table);
+    let run = folder.run("cluster x.csv -k 3 --drop class --weights w -o l.csv --model m").ok();
+    assert!(run.stderr.contains("weights    sum 21.75, 1 row with weight 0\n"), "{run:?}");
+    let run = folder.run("info m").ok();
+    assert!(run.stdout.contains(" (weights)\n"), "{run:?}");
+    let json = folder.run("cluster x.csv -k 3 --drop class --weights w --json").ok().json();
+    assert_eq!(json["weights"], serde_json::json!({"sum": 21.75, "zero_rows": 1}));
+}
+
+#[test]
 fn tables_come_from_standard_input_too() {
     let folder = Folder::new();
     let table: String = blobs(30).lines().skip(1).map(|line| line.to_string() + "\n").collect();

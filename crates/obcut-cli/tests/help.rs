@@ -77,12 +77,20 @@ fn every_shell_has_completions() {
 fn there_is_a_manual_page_for_every_command() {
     let folder = Folder::new();
     assert!(folder.run("man").ok().stdout.contains(".TH obcut 1"));
-    folder.run("man .").ok();
+    let run = folder.run("man .").ok();
+    assert!(run.stderr.ends_with(" pages written to .\n"), "{run:?}");
     let files = folder.files();
     for page in ["obcut.1", "obcut-cluster.1", "obcut-predict.1", "obcut-cut.1", "obcut-score.1"] {
         assert!(files.contains(&page.to_string()), "{files:?}");
     }
     assert!(folder.text("obcut-cluster.1").contains("anchor\\-sets"));
+    folder.write("obcut-cluster.1", "mine");
+    let run = folder.run("man .");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("use --force"), "{run:?}");
+    assert_eq!(folder.text("obcut-cluster.1"), "mine");
+    folder.run("man . --force").ok();
+    assert_ne!(folder.text("obcut-cluster.1"), "mine");
     let run = folder.run("man nowhere");
     assert_eq!((run.code, run.stderr.lines().count()), (2, 1));
 }

@@ -50,6 +50,19 @@ fn score_takes_the_truth_from_a_column() {
 }
 
 #[test]
+fn score_looks_at_no_other_column() {
+    let folder = Folder::new();
+    folder
+        .write("l.csv", "0\n0\n1\n")
+        .write("t.csv", "city,class,x\nRome,a,1\nBonn,a,\nOslo,b,3\n");
+    let json = folder.run("score l.csv t.csv --truth class --json").ok().json();
+    assert_eq!(json["acc"], 1.0);
+    let run = folder.run("score l.csv t.csv --truth clas");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("did you mean 'class'?"), "{run:?}");
+}
+
+#[test]
 fn info_tells_tables_from_models() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(60));
@@ -62,6 +75,27 @@ fn info_tells_tables_from_models() {
     assert_eq!((&json["kind"], &json["clusters"]), (&"model".into(), &3.into()));
     assert_eq!(json["feature_names"], serde_json::json!(["x", "y", "z"]));
     assert_eq!(json["settings"]["seed"], 2);
+}
+
+#[test]
+fn info_lists_arrays_that_it_cannot_choose_from() {
+    let folder = Folder::new();
+    let fixture = "/../obcut-data/tests/fixtures/truth_only.npz";
+    let bytes = std::fs::read(env!("CARGO_MANIFEST_DIR").to_string() + fixture).unwrap();
+    folder.write("t.npz", bytes);
+    insta::assert_snapshot!(folder.run("info t.npz").ok().stdout);
+    let json = folder.run("info t.npz --json").ok().json();
+    assert!(json["rows"].is_null() && !json["arrays"].as_array().unwrap().is_empty(), "{json}");
+}
+
+#[test]
+fn info_tells_columns_of_text() {
+    let folder = Folder::new();
+    folder.write("x.csv", "1,red,2\n3,blue,4\n");
+    let run = folder.run("info x.csv").ok();
+    assert!(run.stdout.contains("text       1 column: 1 (see --drop, --truth)\n"), "{run:?}");
+    let json = folder.run("info x.csv --json").ok().json();
+    assert_eq!(json["text_columns"], serde_json::json!(["1"]));
 }
 
 #[test]

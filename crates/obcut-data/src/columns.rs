@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use obcut::{Csr, Matrix};
 
 use crate::error::Error;
-use crate::message::hint_for;
+use crate::message::{hint_for, list_of, shorten};
 use crate::values::Real;
 use crate::{Dataset, Format, LoadOptions, Truth};
 
@@ -41,13 +41,13 @@ impl Selection {
             columns.find_all(word)?.for_each(|j| is_out[j] = true);
         }
         let mut features = Vec::new();
+        let mut is_in = vec![false; n_cols];
         match &options.columns {
             None => {
-                truth.iter().chain(&weights).for_each(|&j| is_out[j] = true);
-                features.extend((0..n_cols).filter(|&j| !is_out[j]));
+                let has_role = |j: usize| truth == Some(j) || weights == Some(j);
+                features.extend((0..n_cols).filter(|&j| !is_out[j] && !has_role(j)));
             }
             Some(words) => {
-                let mut is_in = vec![false; n_cols];
                 for word in words {
                     for j in columns.find_all(word)?.filter(|&j| !is_out[j]) {
                         if is_in[j] {
@@ -64,11 +64,30 @@ impl Selection {
                 }
             }
         }
+        if let Some(names) = names.filter(|_| !options.needed.is_empty()) {
+            let chosen = options.columns.as_ref().map(|_| &is_in[..]);
+            features = columns.needed(names, &options.needed, &is_out, chosen)?;
+            for (j, role) in [(truth, "the truth"), (weights, "the weights")] {
+                if let Some(j) = j.filter(|j| features.contains(j)) {
+                    return Err(Error::TwoRoles { column: columns.name(j), role });
+                }
+            }
+        }
         if features.is_empty() {
             return Err(Error::NoFeatures { source_name: source_name.to_string() });
         }
         Ok(Self { features, truth, weights })
     }
+}
+
+/// One column by name, else by number from 0.
+pub(crate) fn find_column(
+    source_name: &str,
+    names: Option<&[String]>,
+    n_cols: usize,
+    word: &str,
+) -> Result<usize, Error> {
+    Columns { source_name, names, n_cols }.find(word)
 }
 
 impl Columns<'_> {
@@ -102,6 +121,36 @@ impl Columns<'_> {
         }
     }
 
+    /// The columns of a model, by name only: a number could be any column.
+    fn needed(
+        &self,
+        names: &[String],
+        wanted: &[String],
+        is_out: &[bool],
+        is_chosen: Option<&[bool]>,
+    ) -> Result<Vec<usize>, Error> {
+        let is_left = |j: usize| !is_out[j] && is_chosen.is_none_or(|is_in| is_in[j]);
+        // Columns that share a name are taken in turn.
+        let mut left: HashMap<&str, Vec<usize>> = HashMap::new();
+        for j in (0..names.len()).rev().filter(|&j| is_left(j)) {
+            left.entry(&names[j]).or_default().push(j);
+        }
+        let mut of_one = |name: &String| {
+            if let Some(j) = left.get_mut(name.as_str()).and_then(Vec::pop) {
+                return Ok(j);
+            }
+            let hint = match names.iter().position(|other| other == name) {
+                Some(j) if is_out[j] => "it is left out with --drop".to_string(),
+                Some(j) if !is_left(j) => "it is not among --columns".to_string(),
+                Some(_) => "the model has more columns of this name".to_string(),
+                None => list_of(names),
+            };
+            let source_name = self.source_name.to_string();
+            Err(Error::NeededColumn { source_name, column: shorten(name, 40), hint })
+        };
+        wanted.iter().map(&mut of_one).collect()
+    }
+
     fn missing(&self, word: &str) -> Error {
         let hint = match self.names {
             Some(names) => hint_for(word, names),
@@ -126,7 +175,15 @@ pub(crate) fn dataset_by_columns(
     format: Format,
 ) -> Result<Dataset, Error> {
     check_not_empty(source_name, &matrix)?;
-    let mut data = Dataset { matrix, feature_names: None, truth: None, weights: None, format };
+    let mut data = Dataset {
+        matrix,
+        feature_names: None,
+        feature_columns: None,
+        first_line: None,
+        truth: None,
+        weights: None,
+        format,
+    };
     let wants = options.columns.is_some()
         || !options.drop.is_empty()
         || options.truth.is_some()
@@ -142,6 +199,7 @@ pub(crate) fn dataset_by_columns(
         .transpose()?;
     data.weights = selection.weights.map(|j| column(&data.matrix, j));
     data.matrix = take(data.matrix, &selection.features);
+    data.feature_columns = Some(selection.features);
     Ok(data)
 }
 
@@ -251,6 +309,38 @@ mod tests {
         };
         let selection = select(&options).unwrap();
         assert_eq!((selection.features, selection.truth), (vec![1, 2, 3], Some(4)));
+    }
+
+    #[test]
+    fn columns_of_a_model_are_found_by_name_or_missed() {
+        let options = LoadOptions { needed: words(&["c", "a"]), ..LoadOptions::default() };
+        assert_eq!(select(&options).unwrap().features, [3, 1]);
+        let message = |options: &LoadOptions| {
+            let error = select(options).unwrap_err();
+            assert!(error.is_usage());
+            error.to_string()
+        };
+        let missing = LoadOptions { needed: words(&["a", "3"]), ..LoadOptions::default() };
+        assert_eq!(
+            message(&missing),
+            "t.csv has no column '3', which the model needs; there are 5: id, a, b, c, class"
+        );
+        let dropped = LoadOptions { drop: words(&["a"]), ..options.clone() };
+        assert!(message(&dropped).ends_with("it is left out with --drop"));
+        let chosen = LoadOptions { columns: Some(words(&["1-2"])), ..options.clone() };
+        assert!(
+            message(&chosen).ends_with("'c', which the model needs; it is not among --columns")
+        );
+        let chosen = LoadOptions { columns: Some(words(&["1-3"])), ..options.clone() };
+        assert_eq!(select(&chosen).unwrap().features, [3, 1]);
+        let role = LoadOptions { truth: Some("c".into()), ..options.clone() };
+        assert!(message(&role).contains("the truth"));
+        let names = words(&["a", "b", "a"]);
+        let twice = LoadOptions { needed: words(&["a", "a", "b"]), ..LoadOptions::default() };
+        assert_eq!(Selection::new("t", Some(&names), 3, &twice).unwrap().features, [0, 2, 1]);
+        assert!(message(&twice).ends_with("the model has more columns of this name"));
+        // Without names on either side the place counts.
+        assert_eq!(Selection::new("t", None, 2, &options).unwrap().features, [0, 1]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::io::BufRead;
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use obcut::Matrix;
 
-use crate::columns::{Selection, column_name};
+use crate::columns::{Selection, column_name, find_column};
 use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::shorten_bytes;
@@ -143,12 +143,17 @@ fn sniff(head: &[u8], format: Format) -> u8 {
     [b',', b';', b'\t'].into_iter().find(has).unwrap_or(b',')
 }
 
+fn is_number(cell: &[u8]) -> bool {
+    std::str::from_utf8(cell).is_ok_and(|text| text.trim().parse::<f64>().is_ok())
+}
+
+/// An empty cell is neither a number nor a word.
+fn is_word(cell: &[u8]) -> bool {
+    !cell.trim_ascii().is_empty() && !is_number(cell)
+}
+
 /// See the module's words. An empty cell speaks for neither side.
 fn is_header(first: &ByteRecord, second: &ByteRecord) -> bool {
-    let is_number = |cell: &[u8]| {
-        std::str::from_utf8(cell).is_ok_and(|text| text.trim().parse::<f64>().is_ok())
-    };
-    let is_word = |cell: &[u8]| !cell.trim_ascii().is_empty() && !is_number(cell);
     first.iter().any(is_word)
         && (!first.iter().any(is_number)
             || first.iter().zip(second).any(|(above, below)| is_word(above) && is_number(below)))
@@ -165,7 +170,11 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
     let mut weights = Vec::new();
     let mut record = ByteRecord::new();
     let mut n_rows = 0;
+    let mut first_line = None;
+    let mut one_line_each = true;
     while table.next(&mut record)? {
+        let line = line_of(&record);
+        one_line_each &= line == *first_line.get_or_insert(line) + n_rows as u64;
         for &j in &selection.features {
             values.push(table.number(&record, j)?);
         }
@@ -186,19 +195,28 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
         matrix: Matrix::Dense64 { values, n_rows, n_cols },
         feature_names: names
             .map(|names| selection.features.iter().map(|&j| names[j].clone()).collect()),
+        feature_columns: Some(selection.features),
+        first_line: first_line.filter(|_| one_line_each),
         truth,
         weights: selection.weights.map(|_| weights),
         format,
     })
 }
 
-/// Counts the rows; cells are not looked at.
+/// Rows whose cells tell which columns are text.
+const LOOK: usize = 1000;
+
+/// Counts the rows; only the cells of the first are looked at.
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
     let format = input.format;
     let mut table = Table::open(input, options.header, options.delimiter)?;
     let mut record = ByteRecord::new();
     let mut rows = 0;
+    let mut is_text = vec![false; table.n_cols];
     while table.next(&mut record)? {
+        if rows < LOOK {
+            is_text.iter_mut().zip(&record).for_each(|(text, cell)| *text |= is_word(cell));
+        }
         rows += 1;
     }
     Ok(Description {
@@ -208,13 +226,22 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         dtype: "float64".to_string(),
         stored: None,
         columns: table.names,
+        text_columns: (0..is_text.len()).filter(|&j| is_text[j]).collect(),
         arrays: Vec::new(),
+        undecided: false,
     })
+}
+
+/// One class per row from the column named; the other cells are not looked at.
+pub(crate) fn load_truth(input: Input, word: &str, options: &LoadOptions) -> Result<Truth, Error> {
+    let table = Table::open(input, options.header, options.delimiter)?;
+    let j = find_column(&table.source_name, table.names.as_deref(), table.n_cols, word)?;
+    read_truth(table, j)
 }
 
 /// One class per row: the only column, or the one called `label`.
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
-    let mut table = Table::open(input, None, None)?;
+    let table = Table::open(input, None, None)?;
     let named = |names: &Vec<String>| names.iter().position(|name| name == "label");
     let j = match table.names.as_ref().and_then(named) {
         Some(j) => j,
@@ -227,6 +254,10 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
             });
         }
     };
+    read_truth(table, j)
+}
+
+fn read_truth(mut table: Table, j: usize) -> Result<Truth, Error> {
     let mut truth = TruthBuilder::default();
     let mut record = ByteRecord::new();
     while table.next(&mut record)? {

@@ -44,6 +44,16 @@ pub enum Error {
         /// The nearest name, or what there is.
         hint: String,
     },
+    /// A column of a model that is not in the table, or was left out.
+    #[error("{source_name} has no column '{column}', which the model needs; {hint}")]
+    NeededColumn {
+        /// The file.
+        source_name: String,
+        /// The column of the model.
+        column: String,
+        /// What there is, or why it is not used.
+        hint: String,
+    },
     /// One column in two roles.
     #[error("column '{column}' is {role} and a feature at once; take it out of --columns")]
     TwoRoles {
@@ -283,6 +293,7 @@ impl Error {
             | Self::UnknownSuffix { .. }
             | Self::UnknownFormat { .. }
             | Self::NoColumn { .. }
+            | Self::NeededColumn { .. }
             | Self::TwoRoles { .. }
             | Self::ChosenTwice { .. }
             | Self::NoFeatures { .. }

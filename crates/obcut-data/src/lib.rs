@@ -68,6 +68,9 @@ pub struct LoadOptions {
     pub columns: Option<Vec<String>>,
     /// Columns to leave out, named likewise.
     pub drop: Vec<String>,
+    /// Names of the features of a model: where the table has names too, these columns are the
+    /// features, in this order, and each must be among those that are left.
+    pub needed: Vec<String>,
     /// Column or array (NPZ, MAT) of known classes; never a feature.
     pub truth: Option<String>,
     /// Column or array of sample weights; never a feature.
@@ -84,6 +87,10 @@ pub struct Dataset {
     pub matrix: obcut::Matrix,
     /// Names of the features, where the file has them.
     pub feature_names: Option<Vec<String>>,
+    /// Columns of the file that the features come from, when some were chosen or left out.
+    pub feature_columns: Option<Vec<usize>>,
+    /// CSV: line of the first row, from 1, when every row is the line after the one before.
+    pub first_line: Option<u64>,
     /// Known classes, if asked for (svmlight: always).
     pub truth: Option<Truth>,
     /// Sample weights, if asked for.
@@ -107,8 +114,13 @@ pub struct Description {
     pub stored: Option<usize>,
     /// Names of the columns, where the file has them.
     pub columns: Option<Vec<String>>,
+    /// CSV: numbers of the columns with text among their first cells; Parquet: all that are no
+    /// numbers.
+    pub text_columns: Vec<usize>,
     /// NPZ, MAT: every array as (name, shape, type).
     pub arrays: Vec<(String, Vec<usize>, String)>,
+    /// NPZ, MAT: whether the array of features cannot be told; then rows and columns are 0.
+    pub undecided: bool,
 }
 
 /// Reads a table.
@@ -128,6 +140,37 @@ pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
         Format::Parquet => parquet::load(input, options),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(no_parquet(input.name)),
+    }
+}
+
+/// Reads only the classes that `options.truth` names; without it, those of [`load_labels`]. What
+/// the other columns hold does not matter.
+///
+/// # Errors
+/// When the file is missing, damaged, of another format, or the column is not in it.
+pub fn load_truth(source: &Source, options: &LoadOptions) -> Result<Truth, Error> {
+    let Some(word) = &options.truth else {
+        return load_labels(source);
+    };
+    let input = open(source, options)?;
+    match input.format {
+        Format::Csv | Format::Tsv => csv::load_truth(input, word, options),
+        Format::Npz => npz::load_truth(input, word),
+        Format::Mat => mat::load_truth(input, word),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::load_truth(input, word),
+        // Nothing but numbers: the column is taken out of the whole.
+        format => {
+            let name = input.name.clone();
+            let options = LoadOptions { truth: options.truth.clone(), ..LoadOptions::default() };
+            let data = match format {
+                Format::Npy => npy::load(input, &options),
+                Format::Svmlight => svmlight::load(input, &options),
+                Format::MatrixMarket => matrix_market::load(input, &options),
+                _ => load(source, &options),
+            };
+            data?.truth.ok_or_else(|| Error::damaged(&name, "it holds no classes"))
+        }
     }
 }
 

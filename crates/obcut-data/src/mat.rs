@@ -15,7 +15,7 @@ use obcut::Matrix;
 use crate::error::Error;
 use crate::labels::Truth;
 use crate::source::{Input, ReadSeek};
-use crate::variables::{Variable, choose, find, with_roles};
+use crate::variables::{Variable, choose, find, listed, undecided, with_roles};
 use crate::{Dataset, Description, Format, LoadOptions};
 use elements::{Class, Elements};
 
@@ -145,10 +145,20 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
     with_roles(&archive.name, matrix, truth, weights, options, Format::Mat)
 }
 
+/// Reads one class per row from the variable named.
+pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
+    let mut archive = Archive::open(input)?;
+    let values = archive.vector(word)?;
+    Truth::from_numbers(&archive.name, &values)
+}
+
 /// Reads the heads of all variables.
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
     let archive = Archive::open(input)?;
-    let at = choose(&archive.name, &archive.variables, options)?;
+    let at = match choose(&archive.name, &archive.variables, options) {
+        Err(Error::WhichVariable { .. }) => return Ok(undecided(&archive.variables, Format::Mat)),
+        at => at?,
+    };
     let chosen = &archive.variables[at];
     Ok(Description {
         format: Format::Mat,
@@ -157,10 +167,8 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         dtype: chosen.dtype.clone(),
         stored: archive.stored[at],
         columns: None,
-        arrays: archive
-            .variables
-            .iter()
-            .map(|v| (v.name.clone(), v.shape.clone(), v.dtype.clone()))
-            .collect(),
+        text_columns: Vec::new(),
+        arrays: listed(&archive.variables),
+        undecided: false,
     })
 }

@@ -211,7 +211,9 @@ pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
         dtype: header.dtype.to_string(),
         stored: (!header.is_array).then_some(header.n_lines),
         columns: None,
+        text_columns: Vec::new(),
         arrays: Vec::new(),
+        undecided: false,
     })
 }
 

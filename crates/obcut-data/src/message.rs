@@ -21,13 +21,18 @@ pub(crate) fn hint_for(wanted: &str, names: &[String]) -> String {
         Some((d, name)) if d <= 1 + wanted.chars().count() / 3 => {
             format!("did you mean '{}'?", shorten(name, 40))
         }
-        Some(_) => {
-            let few: Vec<String> = names.iter().take(8).map(|n| shorten(n, 40)).collect();
-            let more = if names.len() > few.len() { ", ..." } else { "" };
-            format!("there are {}: {}{more}", names.len(), few.join(", "))
-        }
-        None => "there is none".to_string(),
+        _ => list_of(names),
     }
+}
+
+/// What there is: how many, and the first few names.
+pub(crate) fn list_of(names: &[String]) -> String {
+    if names.is_empty() {
+        return "there is none".to_string();
+    }
+    let few: Vec<String> = names.iter().take(8).map(|n| shorten(n, 40)).collect();
+    let more = if names.len() > few.len() { ", ..." } else { "" };
+    format!("there are {}: {}{more}", names.len(), few.join(", "))
 }
 
 /// Levenshtein distance without regard to case; long names are cut, a typo shows early enough.

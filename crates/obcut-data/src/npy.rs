@@ -316,7 +316,9 @@ pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
         dtype: header.element.name(),
         stored: None,
         columns: None,
+        text_columns: Vec::new(),
         arrays: Vec::new(),
+        undecided: false,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::message::shorten;
 use crate::npy::{Element, Header};
 use crate::source::{Input, ReadSeek};
 use crate::sparse::{Sparse, indices};
-use crate::variables::{TRUTHS, Variable, choose, find, with_roles};
+use crate::variables::{TRUTHS, Variable, choose, find, listed, undecided, with_roles};
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
 
 /// Deflate cannot shrink a byte run further than this.
@@ -179,6 +179,16 @@ fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     with_roles(&archive.name, matrix, truth, weights, options, Format::Npz)
 }
 
+/// Reads one class per row from the array named.
+pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
+    let name = input.name.clone();
+    without_panic(&name, || {
+        let mut archive = Archive::open(input)?;
+        let at = archive.find(word)?;
+        archive.truth(at)
+    })
+}
+
 /// Reads one class per row: the first of the usual names, else the only array.
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
@@ -203,7 +213,12 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         let (at, (rows, cols)) = match layout {
             Some(_) => (archive.find("data")?, archive.sparse_shape()?),
             None => {
-                let at = choose(&archive.name, &archive.variables, options)?;
+                let at = match choose(&archive.name, &archive.variables, options) {
+                    Err(Error::WhichVariable { .. }) => {
+                        return Ok(undecided(&archive.variables, Format::Npz));
+                    }
+                    at => at?,
+                };
                 (at, archive.entries[at].1.table_shape(&archive.name)?)
             }
         };
@@ -215,11 +230,9 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
             dtype: chosen.dtype.clone(),
             stored: layout.map(|_| chosen.shape.iter().fold(1, |n: usize, &m| n.saturating_mul(m))),
             columns: None,
-            arrays: archive
-                .variables
-                .iter()
-                .map(|v| (v.name.clone(), v.shape.clone(), v.dtype.clone()))
-                .collect(),
+            text_columns: Vec::new(),
+            arrays: listed(&archive.variables),
+            undecided: false,
         })
     })
 }

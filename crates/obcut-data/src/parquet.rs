@@ -18,7 +18,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::columns::Selection;
+use crate::columns::{Selection, find_column};
 use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
 use crate::message::shorten;
@@ -303,10 +303,22 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
         Ok(Dataset {
             matrix,
             feature_names: Some(features.iter().map(|&j| table.columns[j].clone()).collect()),
+            feature_columns: Some(features),
+            first_line: None,
             truth: truth.map(|j| table.truth(j)).transpose()?,
             weights: weights.map(|j| table.matrix(&[j]).map(|(values, _)| values)).transpose()?,
             format: Format::Parquet,
         })
+    })
+}
+
+/// Reads one class per row from the column named.
+pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
+    let name = input.name.clone();
+    without_panic(&name, || {
+        let table = Table::open(input)?;
+        let n_cols = table.columns.len();
+        table.truth(find_column(&name, Some(&table.columns), n_cols, word)?)
     })
 }
 
@@ -336,6 +348,8 @@ pub(crate) fn describe(input: Input) -> Result<Description, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
         let table = Table::open(input)?;
+        let is_text = |&j: &usize| !matches!(table.kinds[j], Kind::Number(_));
+        let text_columns = (0..table.kinds.len()).filter(is_text).collect();
         let is_uniform = table.kinds.windows(2).all(|pair| pair[0] == pair[1]);
         let dtype = table.kinds.first().filter(|_| is_uniform).map_or("mixed", |kind| kind.name());
         Ok(Description {
@@ -346,7 +360,9 @@ pub(crate) fn describe(input: Input) -> Result<Description, Error> {
             dtype: dtype.to_string(),
             stored: None,
             columns: Some(table.columns),
+            text_columns,
             arrays: Vec::new(),
+            undecided: false,
         })
     })
 }

@@ -108,7 +108,9 @@ pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
         dtype: "float64".to_string(),
         stored: Some(rows.values.len()),
         columns: None,
+        text_columns: Vec::new(),
         arrays: Vec::new(),
+        undecided: false,
     })
 }
 

@@ -5,7 +5,7 @@ use obcut::Matrix;
 use crate::columns::dataset_by_columns;
 use crate::error::Error;
 use crate::message::hint_for;
-use crate::{Dataset, Format, LoadOptions, Truth};
+use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
 /// Names that people give to their features, best first.
 const FEATURES: [&str; 5] = ["X", "fea", "data", "features", "x"];
@@ -78,6 +78,26 @@ pub(crate) fn choose(
             Err(Error::WhichVariable { source_name: source_name.to_string(), hint })
         }
     }
+}
+
+/// All arrays of a file in which the features cannot be told.
+pub(crate) fn undecided(all: &[Variable], format: Format) -> Description {
+    Description {
+        format,
+        rows: 0,
+        cols: 0,
+        dtype: "mixed".to_string(),
+        stored: None,
+        columns: None,
+        text_columns: Vec::new(),
+        arrays: listed(all),
+        undecided: true,
+    }
+}
+
+/// Arrays as a description has them.
+pub(crate) fn listed(all: &[Variable]) -> Vec<(String, Vec<usize>, String)> {
+    all.iter().map(|v| (v.name.clone(), v.shape.clone(), v.dtype.clone())).collect()
 }
 
 /// Puts a table together with classes and weights that are arrays of their own.

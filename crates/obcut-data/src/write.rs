@@ -116,7 +116,7 @@ pub fn write_atomic(
     force: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let fail = |cause| Error::Write { path: path.display().to_string(), cause };
+    let fail = |cause| failed(path, cause);
     if is_special(path) {
         let file = fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
         let mut out = BufWriter::new(file);
@@ -285,7 +285,33 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
     // Temporary files are private by default; an output is for whoever the umask lets read it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder
-        .tempfile_in(&folder)
-        .map_err(|cause| Error::Write { path: path.display().to_string(), cause })
+    builder.tempfile_in(&folder).map_err(|cause| failed(path, cause))
+}
+
+/// What the system said about an output, without the name of the temporary file that tempfile
+/// adds to it: nobody asked for that one, and it is gone.
+fn failed(path: &Path, cause: io::Error) -> Error {
+    let text = cause.to_string();
+    let cause = match text.split_once(" at path ") {
+        Some((said, _)) => io::Error::new(cause.kind(), said.to_string()),
+        None => cause,
+    };
+    Error::Write { path: path.display().to_string(), cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_file_is_not_named() {
+        let inner = "No space left on device (os error 28) at path \"/x/.obcut-Ab.part\"";
+        let error = failed(Path::new("out.csv"), io::Error::other(inner));
+        assert_eq!(
+            error.to_string(),
+            "cannot write out.csv: No space left on device (os error 28)"
+        );
+        let error = failed(Path::new("out.csv"), io::Error::other("no"));
+        assert_eq!(error.to_string(), "cannot write out.csv: no");
+    }
 }

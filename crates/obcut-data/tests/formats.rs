@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use obcut::Matrix;
-use obcut_data::{Dataset, Error, Format, LoadOptions, Source, describe, load, load_labels};
+use obcut_data::{
+    Dataset, Error, Format, LoadOptions, Source, describe, load, load_labels, load_truth,
+};
 
 const TABLE: [f64; 12] = [1.0, 0.0, 2.5, 0.0, -3.0, 0.0, 4.0, 5.0, 6.0, 0.0, 0.0, 7.0];
 
@@ -274,4 +276,18 @@ fn packed_text_is_unpacked_by_name() {
     std::fs::write(&path, zstd::encode_all(&array.unwrap()[..], 1).unwrap()).unwrap();
     let data = load(&Source::Path(path), &options(Some("0"), None)).unwrap();
     assert_eq!((data.matrix.n_cols(), data.truth.unwrap().names.len()), (2, 3));
+}
+
+#[test]
+fn the_truth_alone_is_that_of_the_whole() {
+    #[cfg(feature = "parquet")]
+    let tables = [("plain.npz", "y"), ("plain.mat", "gt"), ("none.parquet", "class")];
+    #[cfg(not(feature = "parquet"))]
+    let tables = [("plain.npz", "y"), ("plain.mat", "gt")];
+    for (name, word) in tables.into_iter().chain([("le_f8.npy", "0")]) {
+        let options = options(Some(word), None);
+        let alone = load_truth(&fixture(name), &options).unwrap_or_else(|e| panic!("{e}"));
+        let whole = read_with(name, &options).unwrap().truth.unwrap();
+        assert_eq!((alone.codes, alone.names), (whole.codes, whole.names), "{name}");
+    }
 }

@@ -41,7 +41,7 @@ words! {
         Distance => "closed form from the distances to the nearest anchors",
     }
     Scale {
-        Auto => "unit rows for sparse counts, else min-max",
+        Auto => "unit rows when no value is negative and more than 95 % are zero, else minmax",
         MinMax => "every feature to [0, 1]",
         Standard => "every feature to mean 0 and deviation 1",
         UnitRows => "every row to length 1",

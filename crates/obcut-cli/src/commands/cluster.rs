@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use anyhow::bail;
 use clap::Args;
 use obcut::{Model, Params, StopReason};
 use obcut_data::{LoadOptions, Source};
@@ -10,12 +11,14 @@ use serde::Serialize;
 
 use crate::args::method::MethodArgs;
 use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, source};
-use crate::failure::{Fault, about};
+use crate::failure::{Fault, about, about_table};
 use crate::input::{self, InputFacts};
 use crate::interrupt;
 use crate::output::{self, Card, number, plural};
 use crate::progress::Watch;
-use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts};
+use crate::report::{
+    self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts, WeightFacts,
+};
 
 /// Cluster the rows of a table.
 #[derive(Args, Debug)]
@@ -70,6 +73,8 @@ struct Report<'a> {
     input: InputFacts,
     settings: SettingFacts<'a>,
     clusters: ClusterFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<WeightFacts>,
     objective: Option<f64>,
     cut: Option<f64>,
     iterations: usize,
@@ -117,6 +122,11 @@ pub fn run(args: &ClusterArgs, talk: &Talk) -> anyhow::Result<()> {
 impl Job {
     fn new(args: &ClusterArgs) -> anyhow::Result<Self> {
         if let Some(path) = &args.model {
+            if path.as_os_str() == "-" {
+                bail!(Fault::Usage(
+                    "--model '-': a model is binary and is not printed; name a file".into()
+                ));
+            }
             obcut_data::check_writable(path, args.output.force)?;
         }
         let targets = Targets::new(&args.output, args.model.as_ref(), &[&args.file])?
@@ -139,10 +149,11 @@ impl Job {
         let samples = data.matrix.samples().map_err(|error| about(&self.source, error))?;
         self.check_anchors(samples.n_cols())?;
         let weights = data.weights.as_deref();
-        let about_file = |error| about(&self.source, error);
+        let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
 
         let fitting = || obcut::fit(&samples, weights, &self.params, &watch);
         let mut fit = interrupt::watched(fitting).map_err(about_file)?;
+        fit.warnings = report::with_options(fit.warnings);
         fit.warnings.extend(self.idle.clone());
         fit.model.set_feature_names(data.feature_names.clone().unwrap_or_default());
         let rows = if self.margins {
@@ -176,6 +187,7 @@ impl Job {
                 threads_used: report::threads(self.params.threads),
             },
             clusters,
+            weights: weights.map(WeightFacts::new),
             objective: fit.trace.objective.last().copied(),
             cut: fit.trace.cut.last().copied(),
             iterations: fit.trace.n_iter(),
@@ -199,10 +211,7 @@ impl Job {
         if talk.json {
             return Ok(output::print_json(&report)?);
         }
-        if !talk.quiet {
-            report.card().print_to_stderr();
-        }
-        rows.print(&self.targets)
+        rows.show(&self.targets, talk, &report.card())
     }
 
     /// Given anchors must have the features of the table.
@@ -251,6 +260,9 @@ impl Report<'_> {
             format!("seed {}, {}", params.seed, plural(self.settings.threads_used, "thread")),
         );
         self.clusters.tell("clusters", &mut card);
+        if let Some(weights) = &self.weights {
+            weights.tell(&mut card);
+        }
         let steps =
             format!("after {} ({})", plural(self.iterations, "iteration"), self.stopped.text());
         match (self.objective, self.cut) {

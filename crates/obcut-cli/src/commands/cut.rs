@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::values::word;
 use crate::args::{LabelArgs, METHOD, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
-use crate::failure::{Fault, about};
+use crate::failure::{Fault, about_table};
 use crate::input::{self, InputFacts};
 use crate::interrupt;
 use crate::output::{self, Card, number, plural};
@@ -158,7 +158,7 @@ impl Job {
         let start = Instant::now();
         let watch = Watch::new(talk);
         let (data, input) = input::load(&self.source, &self.options, &watch)?;
-        let about_file = |error: obcut::Error| about(&self.source, error);
+        let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
         let graph = data.matrix.samples().map_err(|error| about_file(error.into()))?;
         let (k, n_cols) = (self.params.n_clusters, graph.n_cols());
         if k > n_cols {
@@ -168,8 +168,9 @@ impl Job {
             )));
         }
         let cutting = Instant::now();
-        let cut =
+        let mut cut =
             interrupt::watched(|| obcut::cut(&graph, &self.params, &watch)).map_err(about_file)?;
+        cut.warnings = report::with_options(cut.warnings);
         let stages = vec![
             ("read".to_string(), input.seconds),
             ("cut".to_string(), cutting.elapsed().as_secs_f64()),
@@ -201,10 +202,7 @@ impl Job {
         if talk.json {
             return Ok(output::print_json(&report)?);
         }
-        if !talk.quiet {
-            report.card().print_to_stderr();
-        }
-        rows.print(&self.targets)
+        rows.show(&self.targets, talk, &report.card())
     }
 
     fn write_columns(&self, labels: &[u32]) -> anyhow::Result<()> {

@@ -12,6 +12,7 @@ use obcut_data::Truth;
 use serde::Serialize;
 
 use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs};
+use crate::failure::Fault;
 use crate::interrupt;
 use crate::output::{self, Card, number, plural};
 use crate::progress::Watch;
@@ -25,7 +26,7 @@ const N_DIGITS: usize = 10;
 /// Cluster the handwritten digits that come with the program.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// Write the digits to FILE as CSV (with .gz: compressed)
+    /// Write the digits to FILE: .csv or .csv.gz
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     keep: Option<PathBuf>,
     /// Replace FILE if it exists
@@ -56,6 +57,10 @@ struct Report<'a> {
 /// Runs the command.
 pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
     if let Some(path) = &args.keep {
+        if !is_csv(path) {
+            let text = format!("{}: the digits are kept as .csv or .csv.gz", path.display());
+            return Err(Fault::Usage(text).into());
+        }
         obcut_data::check_writable(path, args.force)?;
     }
     let start = Instant::now();
@@ -147,8 +152,14 @@ fn parse(text: &str) -> anyhow::Result<(Vec<f64>, Truth)> {
     Ok((values, Truth { codes, names: (0..N_DIGITS).map(|digit| digit.to_string()).collect() }))
 }
 
+/// Whether a name ends as that of a CSV file, packed or not.
+fn is_csv(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    name.ends_with(".csv") || name.ends_with(".csv.gz")
+}
+
 fn keep(path: &Path, force: bool, text: &str) -> anyhow::Result<()> {
-    let packed = path.extension().is_some_and(|suffix| suffix == "gz");
+    let packed = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
     let bytes = if packed { DIGITS } else { text.as_bytes() };
     Ok(obcut_data::write_atomic(path, force, |file| file.write_all(bytes))?)
 }

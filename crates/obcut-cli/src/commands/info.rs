@@ -14,6 +14,8 @@ use crate::output::{self, Card, count, number, plural};
 
 /// Names that a card lists at most.
 const NAME_LIMIT: usize = 12;
+/// Columns of text that a card lists at most.
+const TEXT_LIMIT: usize = 8;
 
 /// Tell what is in a table or a model.
 #[derive(Args, Debug)]
@@ -54,13 +56,15 @@ struct TableReport<'a> {
     kind: &'static str,
     file: String,
     format: &'static str,
-    rows: usize,
-    columns: usize,
+    /// Null when the array of features cannot be told.
+    rows: Option<usize>,
+    columns: Option<usize>,
     dtype: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     column_names: Option<&'a [String]>,
+    text_columns: Vec<String>,
     arrays: Vec<ArrayFacts<'a>>,
 }
 
@@ -155,7 +159,10 @@ impl<'a> ModelReport<'a> {
         );
         if self.cluster_sizes.len() <= output::TABLE_LIMIT {
             let sizes: Vec<String> = self.cluster_sizes.iter().map(|&w| number(w)).collect();
-            card.line("sizes", sizes.join(" "));
+            // Rows are whole; anything else is a sum of sample weights.
+            let weighted = self.cluster_sizes.iter().any(|w| w.fract() != 0.0);
+            let note = if weighted { " (weights)" } else { "" };
+            card.line("sizes", sizes.join(" ") + note);
         }
         if let Some(objective) = self.objective {
             card.line("objective", number(objective));
@@ -173,35 +180,59 @@ impl<'a> TableReport<'a> {
             kind: "table",
             file,
             format: description.format.name(),
-            rows: description.rows,
-            columns: description.cols,
+            rows: (!description.undecided).then_some(description.rows),
+            columns: (!description.undecided).then_some(description.cols),
             dtype: &description.dtype,
             stored: description.stored,
             column_names: description.columns.as_deref(),
+            text_columns: description
+                .text_columns
+                .iter()
+                .map(|&j| name_of(description, j))
+                .collect(),
             arrays: arrays.map(|(name, shape, dtype)| ArrayFacts { name, shape, dtype }).collect(),
         }
     }
 
     fn card(&self) -> Card {
         let mut card = Card::new(format!("{}: {} table", self.file, self.format));
-        card.line(
-            "shape",
-            format!("{} x {}", plural(self.rows, "row"), plural(self.columns, "column")),
-        );
+        let (Some(rows), Some(columns)) = (self.rows, self.columns) else {
+            card.line("features", "cannot be told; choose an array with --variable");
+            self.tell_arrays(&mut card);
+            return card;
+        };
+        card.line("shape", format!("{} x {}", plural(rows, "row"), plural(columns, "column")));
         card.line("numbers", self.dtype);
         if let Some(stored) = self.stored {
-            let cells = (self.rows as f64 * self.columns as f64).max(1.0);
+            let cells = (rows as f64 * columns as f64).max(1.0);
             let share = number(100.0 * stored as f64 / cells);
             card.line("stored", format!("{} entries ({share} %)", count(stored)));
         }
         name_line(&mut card, "columns", self.column_names.unwrap_or_default());
+        if !self.text_columns.is_empty() {
+            let few = self.text_columns.len().min(TEXT_LIMIT);
+            let more = if self.text_columns.len() > few { ", ..." } else { "" };
+            let names = self.text_columns[..few].join(", ");
+            let n_text = plural(self.text_columns.len(), "column");
+            card.line("text", format!("{n_text}: {names}{more} (see --drop, --truth)"));
+        }
+        self.tell_arrays(&mut card);
+        card
+    }
+
+    fn tell_arrays(&self, card: &mut Card) {
         for (i, array) in self.arrays.iter().enumerate() {
             let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
             let text = format!("{} ({}, {})", array.name, shape.join(" x "), array.dtype);
             card.line(if i == 0 { "arrays" } else { "" }, text);
         }
-        card
     }
+}
+
+/// A column's name, else its number.
+fn name_of(description: &Description, j: usize) -> String {
+    let name = description.columns.as_ref().and_then(|names| names.get(j));
+    name.cloned().unwrap_or_else(|| j.to_string())
 }
 
 /// A line with names, shortened in the middle when they are many.

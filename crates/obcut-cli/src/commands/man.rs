@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 use clap_mangen::Man;
 
-use crate::args::Cli;
+use crate::args::{Cli, OUTPUT, Talk};
 use crate::failure::Fault;
+use crate::output::plural;
 
 /// Print the manual page, or write all of them to a folder.
 #[derive(Args, Debug)]
@@ -16,6 +17,9 @@ pub struct ManArgs {
     /// Folder for obcut.1, obcut-cluster.1 and so on; without it obcut.1 is printed
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Replace pages that exist
+    #[arg(long, help_heading = OUTPUT)]
+    force: bool,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -23,7 +27,7 @@ const EXAMPLES: &str = "Examples:
   obcut man ~/.local/share/man/man1";
 
 /// Runs the command.
-pub fn run(args: &ManArgs) -> anyhow::Result<()> {
+pub fn run(args: &ManArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut command = Cli::command();
     command.build();
     let Some(folder) = &args.folder else {
@@ -37,13 +41,19 @@ pub fn run(args: &ManArgs) -> anyhow::Result<()> {
     }
     let pages = std::iter::once(command.clone())
         .chain(command.get_subcommands().filter(|c| c.get_name() != "help").cloned());
-    for page in pages {
-        let page = Man::new(page);
+    let pages: Vec<Man> = pages.map(Man::new).collect();
+    let paths: Vec<PathBuf> = pages.iter().map(|p| folder.join(p.get_filename())).collect();
+    // All or none.
+    for path in &paths {
+        obcut_data::check_writable(path, args.force)?;
+    }
+    for (page, path) in pages.iter().zip(&paths) {
         let mut text = Vec::new();
         page.render(&mut text)?;
-        // Made by a package or an install script, again and again: always replaced.
-        let path = folder.join(page.get_filename());
-        obcut_data::write_atomic(&path, true, |file| file.write_all(&text))?;
+        obcut_data::write_atomic(path, args.force, |file| file.write_all(&text))?;
+    }
+    if !talk.quiet && !talk.json {
+        anstream::eprintln!("{} written to {}", plural(pages.len(), "page"), folder.display());
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use obcut_data::{LoadOptions, Source};
 use serde::Serialize;
 
 use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
-use crate::failure::{Fault, about};
+use crate::failure::{Fault, about_table};
 use crate::input::{self, InputFacts};
 use crate::interrupt;
 use crate::output::{self, Card};
@@ -26,7 +26,7 @@ pub struct PredictArgs {
     model: Source,
     /// Table to label, with the columns that the model was fitted on; '-' is standard input
     ///
-    /// Columns are found by their names when the model and the table have names.
+    /// Columns are found by their names when the model and the table have names, else by place.
     #[arg(value_name = "FILE", value_parser = source)]
     file: Source,
     #[command(flatten)]
@@ -89,10 +89,11 @@ impl Job {
         let targets = Targets::new(&args.output, None, &[&args.model, &args.file])?
             .with_margins(args.margins)?;
         let model = input::load_model(&args.model)?;
-        let mut options = LoadOptions { truth: args.truth.clone(), ..args.table.options() };
-        if options.columns.is_none() {
-            options.columns = columns_of_model(&model, &args.file, &options)?;
-        }
+        let options = LoadOptions {
+            truth: args.truth.clone(),
+            needed: model.feature_names().to_vec(),
+            ..args.table.options()
+        };
         Ok(Self {
             model,
             source: args.file.clone(),
@@ -107,7 +108,7 @@ impl Job {
         let start = Instant::now();
         let watch = Watch::new(talk);
         let (data, input) = input::load(&self.source, &self.options, &watch)?;
-        let about_file = |error: obcut::Error| about(&self.source, error);
+        let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
         let samples = data.matrix.samples().map_err(|error| about_file(error.into()))?;
         let (found, expected) = (samples.n_cols(), self.model.n_features());
         if found != expected {
@@ -148,29 +149,8 @@ impl Job {
         if talk.json {
             return Ok(output::print_json(&report)?);
         }
-        if !talk.quiet {
-            report.card().print_to_stderr();
-        }
-        rows.print(&self.targets)
+        rows.show(&self.targets, talk, &report.card())
     }
-}
-
-/// The model's columns by name, when the table has all of them: then their order does not matter
-/// and other columns (an id, the class) do no harm.
-fn columns_of_model(
-    model: &Model,
-    table: &Source,
-    options: &LoadOptions,
-) -> anyhow::Result<Option<Vec<String>>> {
-    let names = model.feature_names();
-    // Standard input can be read only once.
-    if names.is_empty() || *table == Source::Stdin {
-        return Ok(None);
-    }
-    let there = obcut_data::describe(table, options)?.columns.unwrap_or_default();
-    let dropped = |name: &String| options.drop.contains(name);
-    let has_all = names.iter().all(|name| there.contains(name) && !dropped(name));
-    Ok(has_all.then(|| names.to_vec()))
 }
 
 impl Report<'_> {

@@ -85,8 +85,7 @@ fn load_truth(args: &ScoreArgs) -> anyhow::Result<Truth> {
         return Ok(obcut_data::load_labels(&args.truth_file)?);
     };
     let options = LoadOptions { truth: Some(column.clone()), ..args.table.options() };
-    let truth = obcut_data::load(&args.truth_file, &options)?.truth;
-    Ok(truth.expect("a truth column was asked for"))
+    Ok(obcut_data::load_truth(&args.truth_file, &options)?)
 }
 
 impl<'a> Report<'a> {
