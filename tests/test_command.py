@@ -100,3 +100,20 @@ def test_a_graph_is_cut_on_both_sides(obcut, tmp_path):
     r, c = np.load(rows), np.load(columns)
     assert len(set(r[:50])) == len(set(r[50:])) == 1 and r[0] != r[-1]
     assert (c[:15] == r[0]).all() and (c[15:] == r[-1]).all()
+
+
+def test_a_part_of_an_svmlight_file_is_labelled_as_the_whole(obcut, tmp_path):
+    """The part ends at a smaller index than the whole; what is not in it is zero."""
+    rng = np.random.default_rng(2)
+    lines = []
+    for i in range(90):
+        columns = sorted(rng.choice(10, 3, replace=False) + 1 + 10 * (i % 3))
+        lines.append(f"{i % 3} " + " ".join(f"{c}:{rng.integers(1, 5)}" for c in columns))
+    whole, part = tmp_path / "whole.svm", tmp_path / "part.svm"
+    whole.write_text("\n".join(lines) + "\n")
+    few = [i for i in range(90) if i % 3 == 0]
+    part.write_text("\n".join(lines[i] for i in few) + "\n")
+    model, all_labels, some = tmp_path / "m.safetensors", tmp_path / "a.npy", tmp_path / "b.npy"
+    obcut("cluster", whole, "-k", 3, "--format", "svmlight", "-o", all_labels, "--model", model)
+    obcut("predict", model, part, "--format", "svmlight", "-o", some)
+    assert (np.load(all_labels)[few] == np.load(some)).all()

@@ -333,3 +333,39 @@ fn i32_and_i64_indices_read_alike() {
     let b = fit(&narrow.unwrap().into(), None, &params, &Silent).unwrap().labels;
     assert_eq!(a, b);
 }
+
+#[test]
+fn entries_given_twice_count_as_their_sum_in_fit_and_predict() {
+    let data = synthetic::mixture(200, 12, 3, 4);
+    let Matrix::Sparse64(x) = common::to_sparse(&common::to_f64(&data.matrix)) else { panic!() };
+    // Every entry as two halves, the second ones behind in reverse order.
+    let mut halves = obcut::Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: 12 };
+    for i in 0..200 {
+        let range = x.offsets[i] as usize..x.offsets[i + 1] as usize;
+        for p in range.clone().chain(range.rev()) {
+            halves.columns.push(x.columns[p]);
+            halves.values.push(x.values[p] / 2.0);
+        }
+        halves.offsets.push(halves.columns.len() as i64);
+    }
+    let (whole, halves) = (Matrix::Sparse64(x), Matrix::Sparse64(halves));
+    for graph in GraphKind::ALL.iter().copied() {
+        let params = Params { graph, scale: Scale::UnitRows, ..Params::new(3) };
+        let found = fit_ok(&halves, None, &params);
+        assert_eq!(found.labels, fit_ok(&whole, None, &params).labels, "{graph}");
+        let again = found.model.predict(&halves.samples().unwrap(), 1, &Silent).unwrap();
+        assert_eq!(found.labels, again, "{graph}");
+    }
+}
+
+#[test]
+fn the_size_of_weights_does_not_matter() {
+    let data = synthetic::blobs(90, 2, 3, 1.0, 5);
+    let plain = fit_ok(&data.matrix, None, &Params::new(3));
+    for unit in [1e-300, 1e-9, 1e9, 1e300] {
+        let found = fit_ok(&data.matrix, Some(&vec![unit; 90]), &Params::new(3));
+        assert_eq!(found.labels, plain.labels, "{unit:e}");
+        let total: f64 = found.model.cluster_sizes().iter().map(|n| n / unit).sum();
+        assert!((total - 90.0).abs() < 1e-9, "{unit:e}: {total}");
+    }
+}

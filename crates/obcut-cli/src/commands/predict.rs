@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
-use obcut::Model;
-use obcut_data::{LoadOptions, Source};
+use obcut::{Matrix, Model};
+use obcut_data::{Format, LoadOptions, Source};
 use serde::Serialize;
 
 use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
@@ -81,6 +81,15 @@ pub fn run(args: &PredictArgs, talk: &Talk) -> anyhow::Result<()> {
     Job::new(args)?.run(talk)
 }
 
+/// An svmlight file ends at its largest index, so the last features may not appear in it.
+fn widen(matrix: &mut Matrix, n_features: usize) {
+    match matrix {
+        Matrix::Sparse32(x) => x.n_cols = x.n_cols.max(n_features),
+        Matrix::Sparse64(x) => x.n_cols = x.n_cols.max(n_features),
+        Matrix::Dense32 { .. } | Matrix::Dense64 { .. } => {}
+    }
+}
+
 impl Job {
     fn new(args: &PredictArgs) -> anyhow::Result<Self> {
         if args.model == Source::Stdin && args.file == Source::Stdin {
@@ -107,7 +116,11 @@ impl Job {
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
         let start = Instant::now();
         let watch = Watch::new(talk);
-        let (data, input) = input::load(&self.source, &self.options, &watch)?;
+        let (mut data, input) = input::load(&self.source, &self.options, &watch)?;
+        if data.format == Format::Svmlight {
+            widen(&mut data.matrix, self.model.n_features());
+        }
+        let data = data;
         let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
         let samples = data.matrix.samples().map_err(|error| about_file(error.into()))?;
         let (found, expected) = (samples.n_cols(), self.model.n_features());
