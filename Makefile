@@ -25,8 +25,12 @@ lint: ## format and lint, warnings are errors
 quality: ## the score tables of docs/quality.md, from OBCUT_DATA and generated data
 	cargo run --release -p obcut-cli --example quality -- all
 
-bench: ## kernel timings: the row problem, ours against the authors' solver
+bench: ## timings: the row problem against the authors' solver, and a whole run on LR
 	cargo bench -p obcut
+	cargo build --release
+	@if [ -f "$${OBCUT_DATA:-}/LR.npz" ]; then \
+		time target/release/obcut cluster "$$OBCUT_DATA/LR.npz" -k 26 --truth y > /dev/null; \
+	else echo "skipped: OBCUT_DATA does not name a folder with LR.npz"; fi
 
 docs: ## the library's documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
