@@ -15,7 +15,6 @@ demo: ## cluster the shipped digits and show what comes out
 
 test: $(VENV)/ready ## build everything and run all tests
 	cargo test --workspace --no-fail-fast
-	cargo build --bin obcut
 	$(PYTHON) -m pytest -q tests
 
 lint: ## format and lint, warnings are errors
