@@ -32,7 +32,7 @@ bench: ## timings: the row problem against the authors' solver, and a whole run 
 	else echo "skipped: OBCUT_DATA does not name a folder with LR.npz"; fi
 
 docs: ## the library's documentation, warnings are errors
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps
 
 clean: ## remove what was built
 	cargo clean
