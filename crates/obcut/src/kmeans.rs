@@ -389,4 +389,42 @@ mod tests {
             assert_eq!(groups.len(), 4);
         }
     }
+
+    /// The generated shapes are worth clustering by a graph because this cannot find them.
+    #[test]
+    fn k_means_finds_blobs_and_no_other_generated_shape() {
+        use crate::metrics::{Average, nmi};
+        use crate::synthetic;
+        let context = Context::new(2, &Silent).unwrap();
+        let sets = [
+            (synthetic::blobs(2000, 8, 6, synthetic::BLOBS_SPREAD, 1), 6, true),
+            (synthetic::moons(2000, synthetic::MOONS_NOISE, 1), 2, false),
+            (synthetic::rings(3000, 3, synthetic::RINGS_NOISE, 1), 3, false),
+            (synthetic::subspaces(2000, 30, 5, 4, 0.01, 1), 5, false),
+        ];
+        for (data, k, easy) in sets {
+            let samples = data.matrix.samples().unwrap();
+            let kind = crate::solver::params::Scale::MinMax;
+            let scaling = Scaling::fit(&samples, None, kind, &context).unwrap();
+            let table = Table::new(samples, &scaling);
+            let n = table.n();
+            let mut scratch = Scratch::default();
+            let keys: Vec<u64> = (0..n).map(|i| table.key(i, &mut scratch)).collect();
+            let rows = Weighted { table: &table, weights: &vec![1.0; n], keys: &keys };
+            let effort = Effort {
+                seeding: Seeding::PlusPlus,
+                iterations: 100,
+                restarts: 10,
+                rows_per_center: None,
+                full_passes: 0,
+            };
+            let stage = Stage::Start;
+            let centers = fit(&rows, k, effort, Stream::new(1), &context, stage).unwrap();
+            let points = table.points(centers.values);
+            let labels = assign(&rows, &points, &context).unwrap().labels;
+            let score = nmi(&labels, &data.labels, Average::Max).unwrap();
+            println!("k = {k}: NMI {score:.3}");
+            assert!(if easy { score > 0.99 } else { score < 0.45 }, "k = {k}: {score}");
+        }
+    }
 }

@@ -232,7 +232,7 @@ fn no_half_step_raises_the_objective_and_the_end_is_near_the_authors() {
 
 #[test]
 fn the_authors_row_solver_stops_early_on_their_first_graph() {
-    each(|golden, table, _| {
+    each(|golden, _, _| {
         use crate::simplex::{Gradient, Gram, kkt_gap};
         let (m, d) = (golden.m, golden.d);
         let gram = Gram::new(gemm::gram(&golden.start.anchors, m, d), m, 0.0);
@@ -254,7 +254,6 @@ fn the_authors_row_solver_stops_early_on_their_first_graph() {
             gaps[golden.n / 2],
             gaps[golden.n - 1]
         );
-        assert_eq!(table.n(), golden.n);
         assert!(gaps[golden.n - 1] > 1e-6, "{}: the solver should not be exact", golden.name);
     });
 }

@@ -246,3 +246,122 @@ pub(crate) fn total_square(
     )?;
     Ok(total)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::bipartite::Builder;
+    use crate::matrix::DenseRef;
+    use crate::normalize::Scaling;
+    use crate::observer::Silent;
+    use crate::random::Stream;
+    use crate::solver::params::{GraphKind, Params};
+
+    /// Eq. obj-final with our penalties, term by term from its definition.
+    fn naive(
+        task: &Loop<'_>,
+        x: &[f64],
+        d: usize,
+        weights: &[f64],
+        state: &State,
+        first: &[f64],
+        pull: f64,
+    ) -> f64 {
+        let (k, m) = (task.n_clusters, state.graph.n_cols);
+        let mut sizes = vec![0.0; k];
+        state.labels.iter().zip(weights).for_each(|(&l, w)| sizes[l as usize] += w);
+        let mut value = 0.0;
+        for (i, x) in x.chunks_exact(d).enumerate() {
+            let (columns, values) = state.graph.row(i);
+            let mut dense = vec![0.0; m];
+            columns.iter().zip(values).for_each(|(&a, &v)| dense[a as usize] = v);
+            for f in 0..d {
+                let fitted: f64 = (0..m).map(|a| state.anchors[a * d + f] * dense[a]).sum();
+                value += weights[i] * (x[f] - fitted).powi(2);
+            }
+            let j = state.labels[i] as usize;
+            let q: f64 = (0..m)
+                .map(|a| dense[a] * task.anchor_weights[a] * state.embedding[a * k + j])
+                .sum();
+            value -= task.lambda * weights[i] * q / sizes[j].sqrt();
+            value += task.ridge * weights[i] * dense.iter().map(|b| b * b).sum::<f64>();
+        }
+        value + pull * state.anchors.iter().zip(first).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+    }
+
+    #[test]
+    fn no_half_step_raises_the_objective_and_the_unknowns_keep_their_constraints() {
+        let context = Context::new(2, &Silent).unwrap();
+        for seed in 0..24u64 {
+            // d above and below the number of anchors: unique rows and many solutions.
+            let (n, d, m, k) = (60, [3, 25][seed as usize % 2], 12, 3);
+            let stream = Stream::new(seed);
+            let x = stream.values(n * d);
+            let weights: Vec<f64> = (0..n).map(|i| 1.0 + (i % 3) as f64).collect();
+            let anchor_weights: Vec<f64> =
+                stream.named("w").values(m).iter().map(|v| 1.0 + 0.5 * v).collect();
+            let scaling = Scaling::identity(d);
+            let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
+            let graph = GraphKind::ALL[seed as usize % 3];
+            let params = Params { graph, ..Params::new(k) };
+            let points = table.points(x[..m * d].to_vec());
+            let first = points.values.clone();
+            let b =
+                Builder::new(&params, 1, &points, 0.0).build(&table, &points, &context).unwrap();
+            let labels: Vec<u32> = (0..n as u32).map(|i| i % k as u32).collect();
+            let h = embedding::update(&b, &labels, &weights, &anchor_weights, k).unwrap();
+            let mut state = State { anchors: first.clone(), graph: b, labels, embedding: h };
+            let task = Loop {
+                n_clusters: k,
+                lambda: [0.01, 0.3, 5.0][seed as usize / 2 % 3],
+                learn_anchors: seed % 5 != 0,
+                with_cut: true,
+                anchor_update: AnchorUpdate::ALL[seed as usize / 3 % 2],
+                pull: 0.05,
+                solver: RowSolver::Exact,
+                ridge: [0.0, 0.02][seed as usize / 4 % 2],
+                support: if graph == GraphKind::Global {
+                    Support::All
+                } else {
+                    Support::Nearest(4)
+                },
+                max_iter: 12,
+                tol: 0.0,
+                stop_on_labels: false,
+                anchor_weights: &anchor_weights,
+            };
+            let moments = Moments::new(&table, &state.graph, &weights, &context).unwrap();
+            let diagonal = (0..m).map(|a| moments.s[a * m + a]).sum::<f64>() / m as f64;
+            let proximal = task.anchor_update == AnchorUpdate::Proximal && task.learn_anchors;
+            let pull = if proximal { task.pull * diagonal } else { 0.0 };
+
+            let start = naive(&task, &x, d, &weights, &state, &first, pull);
+            let scale = total_square(&table, &weights, &context).unwrap();
+            let visits = Visits { weights: &weights, order: None, max_sweeps: 10 };
+            let (mut trace, mut last) = (Trace::new(), start);
+            task.run(&table, visits, &mut state, &mut trace, &context, |step, value| {
+                assert!(value <= last + 1e-10 * scale, "seed {seed}: {step} {last} -> {value}");
+                last = value;
+            })
+            .unwrap();
+            assert!((trace.objective[0] - start).abs() < 1e-10 * scale, "seed {seed}");
+            let end = naive(&task, &x, d, &weights, &state, &first, pull);
+            assert!((trace.objective[trace.n_iter()] - end).abs() < 1e-9 * scale, "seed {seed}");
+            assert!(end < start);
+            for i in 0..n {
+                let (columns, values) = state.graph.row(i);
+                assert!(columns.is_sorted() && values.iter().all(|v| *v > 0.0));
+                assert!((values.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            }
+            let mut hh = vec![0.0; k * k];
+            gemm::transposed_times(&state.embedding, &state.embedding, &mut hh, (k, k, m));
+            for i in 0..k {
+                for j in 0..k {
+                    let expected = f64::from(u8::from(i == j));
+                    assert!((hh[i * k + j] - expected).abs() < 1e-12);
+                }
+            }
+            assert!((0..k as u32).all(|j| state.labels.contains(&j)));
+        }
+    }
+}
