@@ -14,6 +14,8 @@ pub mod graph;
 pub mod matrix;
 pub mod metrics;
 pub mod observer;
+// Public for this crate's own tests and bench; its arguments are asserted, not checked.
+#[doc(hidden)]
 pub mod simplex;
 pub mod solver;
 pub mod synthetic;
