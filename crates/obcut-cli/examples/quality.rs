@@ -87,7 +87,7 @@ fn anchors(seeds: u64) {
         ["digits", "LR", "PenDigits", "USPS"].into_iter().filter_map(|n| found(n, 10))
     {
         let n = data.truth.len();
-        for &graph in GraphKind::ALL {
+        for graph in GraphKind::NAMED {
             let cell = |n_anchors: Option<usize>| {
                 if n_anchors.is_some_and(|m| m > n / 2 || (graph == GraphKind::Global && m > 500)) {
                     return "-".to_string();
@@ -206,6 +206,7 @@ fn set(params: &mut Params, key: &str, value: &str) {
         "neighbors" => params.n_neighbors = number(),
         "n_init" => params.n_init = number(),
         "learn" => params.learn = word(value),
+        "effort" => params.effort = word(value),
         "weights" => params.anchor_weights = word(value),
         "scale" => params.scale = word(value),
         "lambda" => params.lambda = value.parse().expect("a number"),

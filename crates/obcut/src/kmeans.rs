@@ -21,7 +21,7 @@ pub(crate) enum Seeding {
 
 /// How much work is done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct Schedule {
     pub seeding: Seeding,
     /// Lloyd iterations at most.
     pub iterations: usize,
@@ -61,15 +61,15 @@ pub(crate) struct Weighted<'t, 'a> {
 pub(crate) fn fit(
     rows: &Weighted<'_, '_>,
     k: usize,
-    effort: Effort,
+    schedule: Schedule,
     stream: Stream,
     context: &Context<'_>,
     stage: Stage,
 ) -> Result<Centers, Error> {
     let n = rows.table.n();
-    let sample = effort.rows_per_center.map_or(n, |per| per.saturating_mul(k).max(2_000)).min(n);
+    let sample = schedule.rows_per_center.map_or(n, |per| per.saturating_mul(k).max(2_000)).min(n);
     if sample >= n {
-        return best_of(rows, k, effort, stream, context, stage);
+        return best_of(rows, k, schedule, stream, context, stage);
     }
     let mut chosen = random::choose(rows.keys, sample, stream.named("sample"));
     chosen.sort_unstable(); // as they lie in memory
@@ -77,27 +77,27 @@ pub(crate) fn fit(
     let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
     let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
     let part = Weighted { table: &table, weights: &weights, keys: &keys };
-    let centers = best_of(&part, k, effort, stream, context, stage)?;
-    lloyd(rows, centers, effort.full_passes, context, stage)
+    let centers = best_of(&part, k, schedule, stream, context, stage)?;
+    lloyd(rows, centers, schedule.full_passes, context, stage)
 }
 
 fn best_of(
     rows: &Weighted<'_, '_>,
     k: usize,
-    effort: Effort,
+    schedule: Schedule,
     stream: Stream,
     context: &Context<'_>,
     stage: Stage,
 ) -> Result<Centers, Error> {
     let mut best: Option<Centers> = None;
-    for restart in 0..effort.restarts.max(1) {
+    for restart in 0..schedule.restarts.max(1) {
         let stream = stream.nth(restart);
-        let chosen = match effort.seeding {
+        let chosen = match schedule.seeding {
             Seeding::Rows => random::choose(rows.keys, k, stream),
             Seeding::PlusPlus => plus_plus(rows, k, stream, context)?,
         };
         let start = Centers { values: gather(rows.table, &chosen), inertia: f64::INFINITY };
-        let centers = lloyd(rows, start, effort.iterations, context, stage)?;
+        let centers = lloyd(rows, start, schedule.iterations, context, stage)?;
         if best.as_ref().is_none_or(|b| centers.inertia < b.inertia) {
             best = Some(centers);
         }
@@ -411,7 +411,7 @@ mod tests {
             let mut scratch = Scratch::default();
             let keys: Vec<u64> = (0..n).map(|i| table.key(i, &mut scratch)).collect();
             let rows = Weighted { table: &table, weights: &vec![1.0; n], keys: &keys };
-            let effort = Effort {
+            let schedule = Schedule {
                 seeding: Seeding::PlusPlus,
                 iterations: 100,
                 restarts: 10,
@@ -419,7 +419,7 @@ mod tests {
                 full_passes: 0,
             };
             let stage = Stage::Start;
-            let centers = fit(&rows, k, effort, Stream::new(1), &context, stage).unwrap();
+            let centers = fit(&rows, k, schedule, Stream::new(1), &context, stage).unwrap();
             let points = table.points(centers.values);
             let labels = assign(&rows, &points, &context).unwrap().labels;
             let score = nmi(&labels, &data.labels, Average::Max).unwrap();

@@ -35,10 +35,11 @@ pub use error::{DataError, Error, ModelError, ParamError};
 pub use graph::Graph;
 pub use matrix::{Csr, CsrRef, DenseRef, Ints, Matrix, Samples};
 pub use observer::{Observer, Progress, Silent, Stage};
+pub use solver::choose::Tried;
 pub use solver::model::{ClusterScores, Model};
 pub use solver::params::{
-    AnchorUpdate, AnchorWeights, Formulation, GraphKind, Init, LambdaScale, Learn, Params, Reduce,
-    RowSolver, Scale, SweepOrder,
+    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Params,
+    Reduce, RowSolver, Scale, SweepOrder,
 };
 pub use solver::rule::RowScore;
 pub use solver::trace::{StopReason, Trace};

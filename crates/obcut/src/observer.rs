@@ -10,6 +10,8 @@ pub enum Stage {
     Anchors,
     /// Building the bipartite graph.
     Graph,
+    /// The automatic choice among several graphs.
+    Choose,
     /// The start of the labels: k-means or the spectral embedding.
     Start,
     /// The one-step cut on a fixed graph.
@@ -27,6 +29,7 @@ impl Stage {
             Self::Prepare => "prepare",
             Self::Anchors => "anchors",
             Self::Graph => "graph",
+            Self::Choose => "choose",
             Self::Start => "start",
             Self::Cut => "cut",
             Self::Loop => "loop",

@@ -5,6 +5,7 @@
 //! thread or eighty.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -23,9 +24,10 @@ pub(crate) fn chunk_len(n: usize) -> usize {
 
 /// A private thread pool and the observer of one fit.
 pub(crate) struct Context<'a> {
-    pool: rayon::ThreadPool,
+    pool: Arc<rayon::ThreadPool>,
     observer: &'a dyn Observer,
     restart: (usize, usize),
+    quiet: bool,
 }
 
 impl<'a> Context<'a> {
@@ -37,7 +39,13 @@ impl<'a> Context<'a> {
             .thread_name(|i| format!("obcut-{i}"))
             .build()
             .map_err(|e| Error::Numeric { stage: "threads", detail: e.to_string() })?;
-        Ok(Self { pool, observer, restart: (0, 1) })
+        Ok(Self { pool: Arc::new(pool), observer, restart: (0, 1), quiet: false })
+    }
+
+    /// The same threads and observer for work that goes on beside other work: it can be cancelled, but
+    /// does not report, since the reports would come in no order.
+    pub fn quietly(&self) -> Self {
+        Self { pool: Arc::clone(&self.pool), quiet: true, ..*self }
     }
 
     /// Says which restart the next reports belong to.
@@ -54,7 +62,10 @@ impl<'a> Context<'a> {
         objective: Option<f64>,
     ) -> Result<(), Error> {
         let restart = self.restart;
-        self.observer.progress(&Progress { stage, iteration, max_iterations, objective, restart });
+        if !self.quiet {
+            let progress = Progress { stage, iteration, max_iterations, objective, restart };
+            self.observer.progress(&progress);
+        }
         self.check()
     }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use obcut::{
-    AnchorUpdate, AnchorWeights, Formulation, GraphKind, Init, LambdaScale, Learn, ParamError,
-    Params, Reduce, RowSolver, Scale, SweepOrder,
+    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn,
+    ParamError, Params, Reduce, RowSolver, Scale, SweepOrder,
 };
 use obcut_data::{LoadOptions, Source};
 
@@ -24,10 +24,13 @@ pub struct MethodArgs {
     /// Start from the settings of the paper; options given beside it win
     #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
     pub preset: Option<String>,
-    /// How a row is tied to the anchors [default: distance]
+    /// How a row is tied to the anchors [default: auto]
     #[arg(long, value_name = "KIND", help_heading = METHOD)]
     #[arg(value_parser = word::<GraphKind>())]
     pub graph: Option<GraphKind>,
+    /// How much '--graph auto' tries [default: auto]
+    #[arg(long, value_name = "HOW", value_parser = word::<Effort>(), help_heading = METHOD)]
+    pub effort: Option<Effort>,
     /// Anchors in a set: a number, or 'auto' [default: auto]
     #[arg(long, value_name = "M", value_parser = number_or_auto, help_heading = METHOD)]
     pub anchors: Option<NumberOr>,
@@ -137,6 +140,7 @@ impl MethodArgs {
             n_clusters: _,
             preset: _,
             graph,
+            effort,
             anchors,
             anchor_sets,
             neighbors,
@@ -149,6 +153,7 @@ impl MethodArgs {
             advanced,
         } = self;
         set(&mut params.graph, graph);
+        set(&mut params.effort, effort);
         set(&mut params.n_anchors, &anchors.map(|n| n.0));
         set(&mut params.n_anchor_sets, &anchor_sets.map(Some));
         set(&mut params.n_neighbors, neighbors);
@@ -300,6 +305,7 @@ mod tests {
             .to_string();
         let Params {
             graph,
+            effort,
             scale,
             init,
             lambda,
@@ -321,6 +327,7 @@ mod tests {
         } = Params::new(2);
         let words = [
             graph.name().to_string(),
+            effort.name().into(),
             scale.name().into(),
             init.name().into(),
             lambda.to_string(),

@@ -1,8 +1,8 @@
 //! What the words of the settings mean, for `--help`.
 
 use obcut::{
-    AnchorUpdate, AnchorWeights, Formulation, GraphKind, LambdaScale, Learn, Reduce, RowSolver,
-    Scale, SweepOrder,
+    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, LambdaScale, Learn, Reduce,
+    RowSolver, Scale, SweepOrder,
 };
 
 /// A setting that is one of a few words.
@@ -36,9 +36,15 @@ macro_rules! words {
 
 words! {
     GraphKind {
+        Auto => "try the others and unions of them, keep the best by a score without labels",
         Global => "best mixture of all anchors, largest entries kept (the paper)",
         Local => "best mixture of the nearest anchors",
         Distance => "closed form from the distances to the nearest anchors",
+    }
+    Effort {
+        Fast => "two graphs and their union, judged on 10,000 rows",
+        Auto => "three graphs, two unions, two starts, judged on 20,000 rows",
+        Thorough => "more anchor sets and unions, judged on 100,000 rows",
     }
     Scale {
         Auto => "unit rows when no value is negative and more than 95 % are zero, else minmax",

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use crate::error::Error;
 use crate::graph::Graph;
+use crate::graph::layout::{Layout, Part};
 use crate::parallel::Context;
 use crate::simplex::{ActiveSet, Gradient, Gram};
 use crate::solver::params::{GraphKind, Params, RowSolver};
@@ -25,11 +26,17 @@ const EDGE: f64 = 1e-12;
 
 /// Makes rows of B from anchors.
 pub(crate) struct Builder {
-    kind: GraphKind,
     neighbors: usize,
     solver: RowSolver,
-    n_sets: usize,
-    per_set: usize,
+    parts: Vec<Linked>,
+    n_columns: usize,
+}
+
+/// A part made ready for use.
+struct Linked {
+    part: Part,
+    /// Its first column.
+    base: usize,
     /// Gram matrices of the sets (global only).
     grams: Vec<Gram>,
 }
@@ -50,18 +57,26 @@ struct Work {
 }
 
 impl Builder {
-    pub fn new(params: &Params, n_sets: usize, points: &Points, ridge: f64) -> Self {
-        let (kind, solver) = (params.graph, params.row_solver);
-        let per_set = points.n / n_sets;
+    pub fn new(params: &Params, layout: &Layout, points: &Points, ridge: f64) -> Self {
         let d = points.values.len() / points.n;
-        let grams = if kind == GraphKind::Global {
-            (points.values.chunks_exact(per_set * d))
-                .map(|a| Gram::new(crate::linalg::gemm::gram(a, per_set, d), per_set, ridge))
-                .collect()
-        } else {
-            Vec::new()
+        let mut n_columns = 0;
+        let linked = |&part: &Part| {
+            let anchors = part.first * d..(part.first + part.n_anchors()) * d;
+            let gram = |a: &[f64]| {
+                Gram::new(crate::linalg::gemm::gram(a, part.per_set, d), part.per_set, ridge)
+            };
+            let grams = match part.kind {
+                GraphKind::Global => {
+                    points.values[anchors].chunks_exact(part.per_set * d).map(gram).collect()
+                }
+                _ => Vec::new(),
+            };
+            let base = n_columns;
+            n_columns += part.n_anchors();
+            Linked { part, base, grams }
         };
-        Self { kind, neighbors: params.n_neighbors.max(1), solver, n_sets, per_set, grams }
+        let parts = layout.0.iter().map(linked).collect();
+        Self { neighbors: params.n_neighbors.max(1), solver: params.row_solver, parts, n_columns }
     }
 
     /// The rows of B for all rows of a table.
@@ -72,12 +87,12 @@ impl Builder {
         context: &Context<'_>,
     ) -> Result<Graph, Error> {
         let parts = context.map(table.n(), |range| self.build_range(table, points, range))?;
-        Ok(Graph::stack(parts, points.n))
+        Ok(Graph::stack(parts, self.n_columns))
     }
 
     /// The rows of B for some rows of a table.
     pub fn build_range(&self, table: &Table<'_>, points: &Points, range: Range<usize>) -> Graph {
-        let mut part = Graph::empty(points.n);
+        let mut part = Graph::empty(self.n_columns);
         let (mut scratch, mut norms) = (Scratch::default(), Scratch::default());
         let mut work = Work::new();
         for start in range.clone().step_by(BLOCK) {
@@ -102,31 +117,51 @@ impl Builder {
     ) {
         work.out_columns.clear();
         work.out_values.clear();
-        for set in 0..self.n_sets {
-            let columns = set * self.per_set..(set + 1) * self.per_set;
-            match self.kind {
-                GraphKind::Global => self.global(set, &products[columns.clone()], work),
-                GraphKind::Local => {
-                    self.nearest(columns.clone(), points, products, self.neighbors, work);
-                    let Work { chosen, row, gram, .. } = work;
-                    table.local_gram(i, points, chosen, (products, norm), row, gram);
-                    local(work);
-                }
-                GraphKind::Distance => {
-                    let count = self.neighbors.saturating_add(1).min(self.per_set);
-                    self.nearest(columns.clone(), points, products, count, work);
-                    let Work { chosen, row, distances, .. } = work;
-                    table.distances(i, points, chosen, (products, norm), row, distances);
-                    by_distance(work);
-                }
+        for linked in &self.parts {
+            for set in 0..linked.part.n_sets {
+                self.links(table, i, points, (products, norm), (linked, set), work);
             }
-            self.emit(if self.kind == GraphKind::Global { columns.start } else { 0 }, work);
         }
     }
 
+    /// The links of a row to one anchor set.
+    fn links(
+        &self,
+        table: &Table<'_>,
+        i: usize,
+        points: &Points,
+        (products, norm): (&[f64], f64),
+        (linked, set): (&Linked, usize),
+        work: &mut Work,
+    ) {
+        let Part { kind, first, per_set, .. } = linked.part;
+        let start = first + set * per_set;
+        let anchors = start..start + per_set;
+        match kind {
+            GraphKind::Global => {
+                self.global(&linked.grams[set], &products[anchors], work);
+                work.chosen.iter_mut().for_each(|m| *m += start as u32);
+            }
+            GraphKind::Local => {
+                self.nearest(anchors, points, products, self.neighbors, work);
+                let Work { chosen, row, gram, .. } = work;
+                table.local_gram(i, points, chosen, (products, norm), row, gram);
+                local(work);
+            }
+            GraphKind::Distance => {
+                let count = self.neighbors.saturating_add(1).min(per_set);
+                self.nearest(anchors, points, products, count, work);
+                let Work { chosen, row, distances, .. } = work;
+                table.distances(i, points, chosen, (products, norm), row, distances);
+                by_distance(work);
+            }
+            GraphKind::Auto => unreachable!("a part has one kind"),
+        }
+        self.emit(linked, work);
+    }
+
     /// The paper's row problem over one anchor set.
-    fn global(&self, set: usize, products: &[f64], work: &mut Work) {
-        let gram = &self.grams[set];
+    fn global(&self, gram: &Gram, products: &[f64], work: &mut Work) {
         work.f.clear();
         work.f.extend(products.iter().map(|p| 2.0 * p));
         work.chosen.clear();
@@ -137,43 +172,45 @@ impl Builder {
                 active.solve(gram, f, chosen, b);
             }
             RowSolver::Authors => {
-                work.b.resize(self.per_set, 0.0);
+                work.b.resize(products.len(), 0.0);
                 let Work { gradient, f, b, .. } = work;
                 gradient.solve(gram, f, b);
-                work.chosen.extend(0..self.per_set as u32);
+                work.chosen.extend(0..products.len() as u32);
             }
         }
     }
 
-    /// The `count` nearest anchors of a set, nearest first.
+    /// The `count` nearest of some anchors, nearest first.
     fn nearest(
         &self,
-        columns: Range<usize>,
+        anchors: Range<usize>,
         points: &Points,
         products: &[f64],
         count: usize,
         work: &mut Work,
     ) {
-        nearest(columns, points, products, count.min(self.per_set), &mut work.near);
+        let count = count.min(anchors.len());
+        nearest(anchors, points, products, count, &mut work.near);
         work.chosen.clear();
         work.chosen.extend(work.near.iter().map(|p| p.1));
     }
 
-    /// Keeps the largest entries of the row in `chosen` and `b`, rescaled to sum 1/sets.
-    fn emit(&self, base: usize, work: &mut Work) {
+    /// Keeps the largest entries of the row in `chosen` and `b`, rescaled to the weight of a set.
+    fn emit(&self, linked: &Linked, work: &mut Work) {
         work.near.clear();
         for (&m, &b) in work.chosen.iter().zip(&work.b) {
             if b > EDGE {
-                work.near.push((b, m + base as u32));
+                work.near.push((b, m));
             }
         }
         work.near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         work.near.truncate(self.neighbors);
         work.near.sort_by_key(|p| p.1);
         let total: f64 = work.near.iter().map(|p| p.0).sum();
+        let Part { first, n_sets, weight, .. } = linked.part;
         for &(b, m) in &work.near {
-            work.out_columns.push(m);
-            work.out_values.push(b / total / self.n_sets as f64);
+            work.out_columns.push((m as usize - first + linked.base) as u32);
+            work.out_values.push(b / total / n_sets as f64 * weight);
         }
     }
 }
@@ -275,7 +312,8 @@ mod tests {
         let points = table.points(anchors.to_vec());
         let params = Params { graph: kind, n_neighbors: s, ..Params::new(2) };
         let context = Context::new(1, &Silent).unwrap();
-        Builder::new(&params, sets, &points, 0.0).build(&table, &points, &context).unwrap()
+        let layout = Layout::single(kind, points.n / sets, sets);
+        Builder::new(&params, &layout, &points, 0.0).build(&table, &points, &context).unwrap()
     }
 
     /// Random rows of the simplex on given anchors, to try and beat a solution with.
@@ -358,7 +396,7 @@ mod tests {
     fn several_sets_stand_side_by_side_with_equal_weight() {
         let anchors = Stream::new(7).values(12);
         let x = Stream::new(8).values(2);
-        for &kind in GraphKind::ALL {
+        for kind in GraphKind::NAMED {
             let both = build(kind, &x, &anchors, 2, 2, 2);
             let (first, second) =
                 (build(kind, &x, &anchors[..6], 2, 2, 1), build(kind, &x, &anchors[6..], 2, 2, 1));

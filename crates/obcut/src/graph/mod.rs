@@ -2,6 +2,7 @@
 
 pub(crate) mod bipartite;
 pub(crate) mod components;
+pub(crate) mod layout;
 pub(crate) mod sparse;
 pub(crate) mod spectral;
 

@@ -57,6 +57,24 @@ impl Graph {
         out
     }
 
+    /// The graphs on consecutive stretches of the columns, of the widths given.
+    pub(crate) fn split(&self, widths: &[usize]) -> Vec<Self> {
+        let mut parts: Vec<Self> = widths.iter().map(|&w| Self::empty(w)).collect();
+        for i in 0..self.n_rows() {
+            let (columns, values) = self.row(i);
+            let (mut at, mut base) = (0, 0);
+            for part in &mut parts {
+                let end =
+                    at + columns[at..].partition_point(|&c| (c as usize) < base + part.n_cols);
+                part.columns.extend(columns[at..end].iter().map(|c| c - base as u32));
+                part.values.extend_from_slice(&values[at..end]);
+                part.offsets.push(part.columns.len());
+                (at, base) = (end, base + part.n_cols);
+            }
+        }
+        parts
+    }
+
     /// Weighted degree of every anchor.
     pub(crate) fn degrees(&self, weights: &[f64]) -> Vec<f64> {
         let mut degrees = vec![0.0; self.n_cols];

@@ -12,7 +12,7 @@
 use super::Graph;
 use super::components::{Components, components};
 use crate::error::Error;
-use crate::kmeans::{self, Effort, Seeding, Weighted};
+use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::linalg::eigen;
 use crate::linalg::gemm::axpy;
 use crate::matrix::DenseRef;
@@ -23,7 +23,7 @@ use crate::random::Stream;
 use crate::table::{Table, squared_distance};
 
 /// A piece with less than this share of an average cluster is a fragment.
-const FRAGMENT: f64 = 0.1;
+pub(crate) const FRAGMENT: f64 = 0.1;
 /// Up to this many anchors their affinity is formed; beyond, only multiplied with.
 const DENSE_ANCHORS: usize = 3000;
 /// Share of the mean degree that is spread over all anchors when fragments cannot be tied.
@@ -36,13 +36,29 @@ pub(crate) struct SpectralStart {
     pub n_fragments: usize,
 }
 
-/// Clusters the rows of `graph` by its `k` leading eigenvectors. `anchors` are the anchors'
-/// coordinates (M × d) if they have any.
+/// Where the columns of a graph lie: the coordinates of the anchors, and the anchor of every column.
+#[derive(Clone, Copy)]
+pub(crate) struct Coordinates<'a> {
+    /// M × d.
+    pub anchors: &'a [f64],
+    pub d: usize,
+    pub of_column: &'a [u32],
+}
+
+impl<'a> Coordinates<'a> {
+    fn of(&self, column: usize) -> &'a [f64] {
+        let a = self.of_column[column] as usize;
+        &self.anchors[a * self.d..(a + 1) * self.d]
+    }
+}
+
+/// Clusters the rows of `graph` by its `k` leading eigenvectors. `anchors` say where its columns
+/// lie, if they lie anywhere.
 pub(crate) fn start(
     graph: &Graph,
     (weights, keys): (&[f64], &[u64]),
     k: usize,
-    anchors: Option<(&[f64], usize)>,
+    anchors: Option<Coordinates<'_>>,
     stream: Stream,
     context: &Context<'_>,
 ) -> Result<SpectralStart, Error> {
@@ -57,7 +73,7 @@ pub(crate) fn start(
     }
     let repair = match anchors {
         _ if n_fragments == 0 => Repair::None,
-        Some((values, d)) if n_pieces > 0 => Repair::Ties(ties(m, &pieces, &small, values, d)),
+        Some(at) if n_pieces > 0 => Repair::Ties(ties(m, &pieces, &small, at)),
         _ => Repair::Spread(SPREAD * weights.iter().sum::<f64>() / (m as f64).powi(2)),
     };
     let stream_of_vectors = stream.named("eigen");
@@ -209,16 +225,14 @@ fn ties(
     m: usize,
     pieces: &Components,
     small: &[bool],
-    anchors: &[f64],
-    d: usize,
+    at: Coordinates<'_>,
 ) -> Vec<(usize, usize, f64)> {
     let is_small = |a: usize| small[pieces.of_anchor[a] as usize];
     let mut nearest = vec![(f64::INFINITY, 0usize, 0usize); small.len()];
     for a in (0..m).filter(|&a| is_small(a)) {
         let best = &mut nearest[pieces.of_anchor[a] as usize];
         for b in (0..m).filter(|&b| !is_small(b)) {
-            let distance =
-                squared_distance(&anchors[a * d..(a + 1) * d], &anchors[b * d..(b + 1) * d]);
+            let distance = squared_distance(at.of(a), at.of(b));
             if distance < best.0 {
                 *best = (distance, a, b);
             }
@@ -268,14 +282,15 @@ fn discretise(
     let scaling = Scaling::identity(k);
     let table = Table::new(DenseRef::new(embedding, n, k)?.into(), &scaling);
     let rows = Weighted { table: &table, weights, keys };
-    let effort = Effort {
+    let schedule = Schedule {
         seeding: Seeding::PlusPlus,
         iterations: 50,
         restarts: 5,
         rows_per_center: Some(256),
         full_passes: 3,
     };
-    let centers = kmeans::fit(&rows, k, effort, stream.named("discretise"), context, Stage::Start)?;
+    let centers =
+        kmeans::fit(&rows, k, schedule, stream.named("discretise"), context, Stage::Start)?;
     let points = table.points(centers.values);
     Ok(kmeans::assign(&rows, &points, context)?.labels)
 }
@@ -302,7 +317,7 @@ mod tests {
         graph
     }
 
-    fn labels(graph: &Graph, k: usize, anchors: Option<(&[f64], usize)>) -> SpectralStart {
+    fn labels(graph: &Graph, k: usize, anchors: Option<Coordinates<'_>>) -> SpectralStart {
         let n = graph.n_rows();
         let keys: Vec<u64> = (0..n as u64).map(crate::random::mix).collect();
         let context = Context::new(2, &Silent).unwrap();
@@ -336,7 +351,9 @@ mod tests {
         graph.n_cols = 8;
         graph.push(&[6, 7], &[0.5, 0.5]);
         let anchors = [0.0, 0.1, 5.0, 5.1, 10.0, 10.1, 5.5, 5.6];
-        let found = labels(&graph, 3, Some((&anchors, 1)));
+        let of_column: Vec<u32> = (0..8).collect();
+        let at = Coordinates { anchors: &anchors, d: 1, of_column: &of_column };
+        let found = labels(&graph, 3, Some(at));
         assert_eq!(found.n_fragments, 1);
         assert!(follow(&found.labels[..200], 3));
         assert_eq!(found.labels[200], found.labels[1], "it goes with the group next to it");

@@ -17,7 +17,7 @@ const POWERS: usize = 4;
 const RESTARTS: usize = 30;
 /// Residual, relative to the largest eigenvalue, at which a pair has converged. Eigenvalues are then
 /// right to its square.
-const TOLERANCE: f64 = 1e-5;
+const TOLERANCE: f64 = 1e-4;
 
 /// The `k` largest eigenvalues, descending, and their vectors (n × k, row-major).
 ///
@@ -153,7 +153,7 @@ mod tests {
         let (values, vectors) = largest(&a, n, 8, Stream::new(2), || Ok(())).unwrap();
         let (all, _) = symmetric_eigen(&a, n).unwrap();
         for j in 0..8 {
-            assert!((values[j] - all[n - 1 - j]).abs() < 1e-9 * all[n - 1]);
+            assert!((values[j] - all[n - 1 - j]).abs() < 1e-7 * all[n - 1]);
             let norm: f64 = (0..n).map(|i| vectors[i * 8 + j].powi(2)).sum();
             assert!((norm - 1.0).abs() < 1e-10);
         }
@@ -163,7 +163,7 @@ mod tests {
     fn repeated_eigenvalues_are_all_found() {
         let n = 600;
         let (values, _) = largest(&blocks(n, 12), n, 13, Stream::new(2), || Ok(())).unwrap();
-        assert!(values[..12].iter().all(|v| (v - 1.0).abs() < 1e-9), "{values:?}");
+        assert!(values[..12].iter().all(|v| (v - 1.0).abs() < 1e-7), "{values:?}");
         assert!(values[12].abs() < 1e-6);
     }
 }

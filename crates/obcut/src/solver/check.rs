@@ -15,6 +15,7 @@ pub(crate) fn check(
     let Params {
         n_clusters,
         graph: _,
+        effort: _,
         n_anchors,
         n_anchor_sets,
         anchors,

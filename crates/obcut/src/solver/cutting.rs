@@ -27,6 +27,13 @@ pub(crate) struct Turns {
     pub stop: StopReason,
 }
 
+impl Turns {
+    /// No turn yet.
+    pub fn none() -> Self {
+        Self { values: Vec::new(), stop: StopReason::MaxIter }
+    }
+}
+
 /// Weights of the anchors: w_m = sqrt(mean degree / max(degree_m, floor)), or all ones.
 pub(crate) fn anchor_weights(graph: &Graph, weights: &[f64], kind: AnchorWeights) -> Vec<f64> {
     match kind {
@@ -49,7 +56,7 @@ pub(crate) fn cut(
     (max_iter, tol): (usize, f64),
     context: &Context<'_>,
 ) -> Result<Turns, Error> {
-    let mut turns = Turns { values: Vec::new(), stop: StopReason::MaxIter };
+    let mut turns = Turns::none();
     for iteration in 0..max_iter {
         context.report(Stage::Cut, iteration, max_iter, turns.values.last().copied())?;
         let h = embedding::update(graph, start, visits.weights, anchor_weights, k)?;

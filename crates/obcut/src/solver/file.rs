@@ -9,13 +9,14 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ModelError};
+use crate::graph::layout::{Layout, Part};
 use crate::normalize::Scaling;
 use crate::solver::model::Model;
 use crate::solver::params::{Params, Scale};
 use crate::solver::rule::Rule;
 
 /// Newest format this program writes and reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Key of the JSON document in the metadata.
 const KEY: &str = "obcut";
 
@@ -25,6 +26,10 @@ struct Header {
     version: String,
     params: Params,
     scale: Scale,
+    /// Parts of the graph; files of format 1 have a single one, on this many anchor sets.
+    #[serde(default)]
+    parts: Vec<Part>,
+    #[serde(default)]
     n_sets: usize,
     ridge: f64,
     objective: Option<f64>,
@@ -43,23 +48,25 @@ impl Model {
     /// # Errors
     /// When the arrays cannot be laid out (never for a fitted model).
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let (k, d, m) = (self.n_clusters(), self.n_features(), self.n_anchors());
+        let (k, d) = (self.n_clusters(), self.n_features());
+        let (m, columns) = (self.n_anchors(), self.n_columns());
         let header = Header {
             format: FORMAT,
             version: self.version.clone(),
             params: self.params.clone(),
             scale: self.scaling.kind,
-            n_sets: self.n_sets,
+            parts: self.layout.0.clone(),
+            n_sets: self.layout.n_sets(),
             ridge: self.ridge,
             objective: self.objective,
             feature_names: self.feature_names.clone(),
         };
         let mut arrays: Vec<(&str, Vec<usize>, &[f64])> = vec![
-            ("anchor_weights", vec![m], &self.rule.anchor_weights),
+            ("anchor_weights", vec![columns], &self.rule.anchor_weights),
             ("anchors", vec![m, d], &self.anchors),
             ("boost", vec![k], &self.rule.boost),
             ("cluster_sizes", vec![k], &self.sizes),
-            ("embedding", vec![m, k], &self.rule.embedding),
+            ("embedding", vec![columns, k], &self.rule.embedding),
             ("rule_sizes", vec![k], &self.rule.sizes),
             ("rule_sums", vec![k], &self.rule.sums),
             ("factor", vec![d], &self.scaling.factor),
@@ -142,7 +149,9 @@ impl Model {
         let (m, d) = (shape[0], shape[1]);
         let (shape, embedding) = read("embedding", 2)?;
         let k = shape[1];
-        expect("embedding", &shape, &[m, k])?;
+        let layout = layout(&header, m)?;
+        let columns = layout.n_columns();
+        expect("embedding", &shape, &[columns, k])?;
         let vector = |name: &str, length: usize| -> Result<Vec<f64>, ModelError> {
             let (shape, values) = read(name, 1)?;
             expect(name, &shape, &[length])?;
@@ -156,8 +165,8 @@ impl Model {
             None
         };
         let exceptions = exceptions(&tensors, k)?;
-        if k == 0 || d == 0 || m == 0 || header.n_sets == 0 || m % header.n_sets != 0 {
-            let text = format!("{m} anchors in {} sets, {k} clusters, {d} features", header.n_sets);
+        if k == 0 || d == 0 {
+            let text = format!("{m} anchors, {k} clusters, {d} features");
             return Err(ModelError::Damaged(text).into());
         }
         if header.scale == Scale::Auto || !header.ridge.is_finite() || header.ridge < 0.0 {
@@ -172,7 +181,7 @@ impl Model {
             rule: Rule {
                 n_clusters: k,
                 embedding,
-                anchor_weights: vector("anchor_weights", m)?,
+                anchor_weights: vector("anchor_weights", columns)?,
                 sums: vector("rule_sums", k)?,
                 sizes: vector("rule_sizes", k)?,
                 boost: vector("boost", k)?,
@@ -180,7 +189,7 @@ impl Model {
             params: header.params,
             version: header.version,
             anchors,
-            n_sets: header.n_sets,
+            layout,
             ridge: header.ridge,
             exceptions,
             prototypes,
@@ -188,6 +197,24 @@ impl Model {
             objective: header.objective,
             feature_names: header.feature_names,
         })
+    }
+}
+
+/// The parts of the graph, checked against the number of anchors.
+fn layout(header: &Header, n_anchors: usize) -> Result<Layout, ModelError> {
+    let layout = if header.parts.is_empty() {
+        let n_sets = header.n_sets.max(1);
+        if !n_anchors.is_multiple_of(n_sets) {
+            return Err(ModelError::Damaged(format!("{n_anchors} anchors in {n_sets} sets")));
+        }
+        Layout::single(header.params.graph, n_anchors / n_sets, n_sets)
+    } else {
+        Layout(header.parts.clone())
+    };
+    if layout.fits(n_anchors) {
+        Ok(layout)
+    } else {
+        Err(ModelError::Damaged("the parts of its graph make no sense".into()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The end of a fit: the model, and the labels it gives.
 
 use crate::error::{DataError, Error};
-use crate::kmeans::{self, Effort, Seeding, Weighted};
+use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::normalize::Scaling;
 use crate::observer::Stage;
 use crate::parallel::Context;
@@ -10,7 +10,8 @@ use crate::reduce::Reduced;
 use crate::solver::cutting::anchor_weights;
 use crate::solver::model::Model;
 use crate::solver::params::{Init, Params};
-use crate::solver::problem::{Candidate, Plan, Problem};
+use crate::solver::plan::Plan;
+use crate::solver::problem::{Candidate, Problem};
 use crate::solver::rule::{self, Rule, best};
 use crate::solver::trace::Trace;
 use crate::table::Table;
@@ -28,11 +29,9 @@ impl Problem<'_> {
         context: &Context<'_>,
     ) -> Result<(Vec<u32>, Model), Error> {
         let (params, k, weights) = (self.params, self.params.n_clusters, self.rows.weights);
-        let n_sets = self.plan.n_sets;
         if let Some(reduced) = reduced {
             kept.anchors = reduced.restore(&kept.anchors, full, context)?;
-            let points = full.points(kept.anchors.clone());
-            kept.graph = self.builder(&points).build(full, &points, context)?;
+            kept.graph = self.build(full, &kept.layout, &kept.anchors, context)?;
             kept.anchor_weights = anchor_weights(&kept.graph, weights, params.anchor_weights);
         }
         let learned = !kept.trace.objective.is_empty();
@@ -71,7 +70,7 @@ impl Problem<'_> {
             version: env!("CARGO_PKG_VERSION").into(),
             scaling: scaling.clone(),
             anchors: std::mem::take(&mut kept.anchors),
-            n_sets,
+            layout: kept.layout.clone(),
             ridge: self.ridge(),
             rule,
             exceptions,
@@ -110,7 +109,7 @@ fn prototypes(
     k: usize,
     context: &Context<'_>,
 ) -> Result<Vec<f64>, Error> {
-    let effort = Effort {
+    let schedule = Schedule {
         seeding: Seeding::PlusPlus,
         iterations: 0,
         restarts: 1,
@@ -118,7 +117,7 @@ fn prototypes(
         full_passes: 0,
     };
     let rows = Weighted { table: full, ..rows.clone() };
-    Ok(kmeans::fit(&rows, k, effort, Stream::new(0).named("prototypes"), context, Stage::Finish)?
+    Ok(kmeans::fit(&rows, k, schedule, Stream::new(0).named("prototypes"), context, Stage::Finish)?
         .values)
 }
 
@@ -139,7 +138,7 @@ pub(crate) fn warnings(
     if let Some(wanted) = plan.capped {
         warnings.push(format!(
             "{wanted} anchors were asked for, but there are only {} distinct rows; every one is an anchor",
-            plan.n_anchors
+            plan.n_units
         ));
     }
     let mut counts = vec![0usize; k];

@@ -251,6 +251,7 @@ pub(crate) fn total_square(
 mod tests {
     use super::*;
     use crate::graph::bipartite::Builder;
+    use crate::graph::layout::Layout;
     use crate::matrix::DenseRef;
     use crate::normalize::Scaling;
     use crate::observer::Silent;
@@ -302,12 +303,13 @@ mod tests {
                 stream.named("w").values(m).iter().map(|v| 1.0 + 0.5 * v).collect();
             let scaling = Scaling::identity(d);
             let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
-            let graph = GraphKind::ALL[seed as usize % 3];
+            let graph = GraphKind::NAMED[seed as usize % 3];
             let params = Params { graph, ..Params::new(k) };
             let points = table.points(x[..m * d].to_vec());
             let first = points.values.clone();
-            let b =
-                Builder::new(&params, 1, &points, 0.0).build(&table, &points, &context).unwrap();
+            let b = Builder::new(&params, &Layout::single(graph, m, 1), &points, 0.0)
+                .build(&table, &points, &context)
+                .unwrap();
             let labels: Vec<u32> = (0..n as u32).map(|i| i % k as u32).collect();
             let h = embedding::update(&b, &labels, &weights, &anchor_weights, k).unwrap();
             let mut state = State { anchors: first.clone(), graph: b, labels, embedding: h };

@@ -1,6 +1,7 @@
 //! OBCut itself: scale, check, start, cut, learn, and build the model.
 
 mod check;
+pub(crate) mod choose;
 pub(crate) mod cutting;
 mod file;
 mod finish;
@@ -10,6 +11,7 @@ mod init;
 pub(crate) mod learn;
 pub mod model;
 pub mod params;
+mod plan;
 mod problem;
 pub mod rule;
 pub(crate) mod score;
@@ -28,7 +30,8 @@ use crate::table::Table;
 use crate::units::Units;
 use model::Model;
 use params::{Init, Params, Reduce};
-use problem::{Candidate, Plan, Problem};
+use plan::Plan;
+use problem::{Candidate, Problem};
 use trace::{Clock, Trace};
 
 /// The change of basis of a wide table pays when it has this many columns per row,

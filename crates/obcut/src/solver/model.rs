@@ -7,6 +7,7 @@
 use crate::error::{DataError, Error};
 use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
+use crate::graph::layout::Layout;
 use crate::kmeans::nearest_point;
 use crate::matrix::Samples;
 use crate::normalize::{self, Scaling};
@@ -24,7 +25,7 @@ pub struct Model {
     pub(crate) scaling: Scaling,
     /// First anchors, M × d in the scaled space, one set after the other.
     pub(crate) anchors: Vec<f64>,
-    pub(crate) n_sets: usize,
+    pub(crate) layout: Layout,
     /// Absolute ridge of the row problem.
     pub(crate) ridge: f64,
     pub(crate) rule: Rule,
@@ -72,12 +73,23 @@ impl Model {
 
     /// Number of anchors over all sets.
     pub fn n_anchors(&self) -> usize {
+        self.anchors.len() / self.n_features()
+    }
+
+    /// Number of columns of [`Self::transform`]. A union of two graphs has a column for every kind of link
+    /// to an anchor, so they may be more than the anchors.
+    pub fn n_columns(&self) -> usize {
         self.rule.anchor_weights.len()
+    }
+
+    /// The graph in use: the kinds of its links, joined by a plus.
+    pub fn graph(&self) -> String {
+        self.layout.name()
     }
 
     /// Number of anchor sets.
     pub fn n_anchor_sets(&self) -> usize {
-        self.n_sets
+        self.layout.n_sets()
     }
 
     /// Weight of the training rows in every cluster.
@@ -112,9 +124,16 @@ impl Model {
         anchors
     }
 
-    /// Cluster of every anchor: the one whose column of H it loads on most.
+    /// Cluster of every anchor: the one that an edge to it speaks for most.
     pub fn anchor_labels(&self) -> Vec<u32> {
-        column_labels(&self.rule)
+        let k = self.n_clusters();
+        let gains = column_gains(&self.rule);
+        let mut sums = vec![0.0; self.n_anchors() * k];
+        for (gains, a) in gains.chunks_exact(k).zip(self.layout.anchor_of_column()) {
+            let sums = &mut sums[a as usize * k..(a as usize + 1) * k];
+            sums.iter_mut().zip(gains).for_each(|(s, g)| *s += g);
+        }
+        sums.chunks_exact(k).map(|sums| best(sums) as u32).collect()
     }
 
     /// Label of every row.
@@ -192,7 +211,7 @@ impl Model {
     }
 
     pub(crate) fn builder(&self, points: &Points) -> Builder {
-        Builder::new(&self.params, self.n_sets, points, self.ridge)
+        Builder::new(&self.params, &self.layout, points, self.ridge)
     }
 
     fn check(&self, samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
@@ -270,17 +289,16 @@ impl Model {
     }
 }
 
-/// Cluster of every column of the graph: the largest gain that an edge to it brings, H over the root
-/// of the cluster's size.
+/// Cluster of every column of the graph: the largest gain that an edge to it brings.
 pub(crate) fn column_labels(rule: &Rule) -> Vec<u32> {
-    let k = rule.n_clusters;
+    column_gains(rule).chunks_exact(rule.n_clusters).map(|gains| best(gains) as u32).collect()
+}
+
+/// What an edge to a column gains for every cluster: H over the root of the cluster's size.
+fn column_gains(rule: &Rule) -> Vec<f64> {
     let slope: Vec<f64> =
         rule.sizes.iter().map(|&n| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 }).collect();
-    rule.embedding
-        .chunks_exact(k)
-        .map(|row| {
-            let gains: Vec<f64> = row.iter().zip(&slope).map(|(h, s)| h * s).collect();
-            best(&gains) as u32
-        })
+    (rule.embedding.chunks_exact(rule.n_clusters))
+        .flat_map(|row| row.iter().zip(&slope).map(|(h, s)| h * s))
         .collect()
 }

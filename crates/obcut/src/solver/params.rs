@@ -52,12 +52,31 @@ macro_rules! choices {
 choices! {
     /// How a row of the bipartite graph B is made from the anchors.
     GraphKind as "graph" {
+        /// Tries the others and their unions, keeps the best by the label-free score.
+        Auto = "auto",
         /// The paper's row problem over all anchors, the largest entries kept.
         Global = "global",
         /// The same problem on the nearest anchors only.
         Local = "local",
         /// Closed form from the distances to the nearest anchors.
         Distance = "distance",
+    }
+}
+
+impl GraphKind {
+    /// The kinds that a row can be made by.
+    pub const NAMED: [Self; 3] = [Self::Global, Self::Local, Self::Distance];
+}
+
+choices! {
+    /// How much is tried by the automatic choice of the graph.
+    Effort as "effort" {
+        /// Two graphs and their union, on few rows.
+        Fast = "fast",
+        /// Three graphs, two unions, two starts.
+        Auto = "auto",
+        /// More anchor sets and unions, judged on more rows.
+        Thorough = "thorough",
     }
 }
 
@@ -198,6 +217,9 @@ pub struct Params {
     pub n_clusters: usize,
     /// How a row of B is made.
     pub graph: GraphKind,
+    /// How much the automatic choice of the graph tries.
+    #[serde(default = "usual")]
+    pub effort: Effort,
     /// Anchors in a set, M; `None` chooses by the number of distinct rows.
     pub n_anchors: Option<usize>,
     /// Independent anchor sets side by side; `None` is 5 for the global graph, else 1.
@@ -251,12 +273,18 @@ pub struct Params {
     pub threads: usize,
 }
 
+/// The effort of models that were written before there was a choice.
+fn usual() -> Effort {
+    Effort::Auto
+}
+
 impl Params {
     /// What a user gets who says nothing but the number of clusters.
     pub fn new(n_clusters: usize) -> Self {
         Self {
             n_clusters,
-            graph: GraphKind::Distance,
+            graph: GraphKind::Auto,
+            effort: Effort::Auto,
             n_anchors: None,
             n_anchor_sets: None,
             anchors: None,

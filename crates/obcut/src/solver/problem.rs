@@ -1,61 +1,33 @@
 //! One restart: anchors, graph, start, cut and learning.
 
-use crate::error::{Error, ParamError};
+use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
+use crate::graph::layout::{Layout, Part};
+use crate::graph::spectral::{self, Coordinates};
 use crate::kmeans::Weighted;
 use crate::observer::Stage;
 use crate::parallel::Context;
-use crate::random::{Stream, shuffled};
-use crate::solver::cutting::{self, Visits, anchor_weights, cut};
+use crate::random::{Stream, choose, shuffled};
+use crate::solver::cutting::{self, Turns, Visits, cut};
 use crate::solver::init;
 use crate::solver::learn::{Loop, State};
 use crate::solver::params::{Formulation, GraphKind, LambdaScale, Learn, Params, SweepOrder};
+use crate::solver::plan::{Plan, Way, WayStart};
 use crate::solver::score::score;
 use crate::solver::trace::{Clock, Trace};
 use crate::solver::update::embedding;
 use crate::solver::update::graph::Support;
-use crate::table::Points;
+use crate::solver::update::labels::fill_empty;
+use crate::table::Table;
 
 /// Iterations of the learning loop when it is only tried (`Learn::Auto`).
 const TRIAL: usize = 5;
 
-/// Numbers that settings leave automatic.
-pub(crate) struct Plan {
-    pub n_anchors: usize,
-    pub n_sets: usize,
-    /// Anchors asked for, when they are more than the distinct rows.
-    pub capped: Option<usize>,
-    /// Distinct rows.
-    pub n_units: usize,
-}
-
-impl Plan {
-    pub fn new(params: &Params, n: usize, d: usize, given: Option<&[f64]>) -> Result<Self, Error> {
-        let k = params.n_clusters;
-        if let Some(given) = given {
-            let n_sets = params.n_anchor_sets.unwrap_or(1);
-            let n_anchors = given.len() / d;
-            if !n_anchors.is_multiple_of(n_sets) {
-                return Err(ParamError::Conflict(format!(
-                    "{n_anchors} given anchors cannot be {n_sets} sets of equal size"
-                ))
-                .into());
-            }
-            return Ok(Self { n_anchors: n_anchors / n_sets, n_sets, capped: None, n_units: n });
-        }
-        let n_sets = params.n_anchor_sets.unwrap_or_else(|| init::auto_sets(params.graph));
-        let wanted = params.n_anchors.unwrap_or_else(|| init::auto_anchors(params.graph, n, k));
-        let n_anchors = wanted.min(n);
-        let capped = (n_anchors < wanted).then_some(wanted);
-        // With every distinct row an anchor, further sets would be copies.
-        let n_sets = if n_anchors == n { 1 } else { n_sets };
-        Ok(Self { n_anchors, n_sets, capped, n_units: n })
-    }
-}
-
 /// One restart's result.
 pub(crate) struct Candidate {
+    pub layout: Layout,
+    /// The anchors that the layout uses.
     pub anchors: Vec<f64>,
     pub graph: Graph,
     pub anchor_weights: Vec<f64>,
@@ -63,6 +35,13 @@ pub(crate) struct Candidate {
     pub score: f64,
     pub trace: Trace,
     pub n_fragments: usize,
+}
+
+/// Labels of a finished cut.
+pub(crate) struct Labelled {
+    pub labels: Vec<u32>,
+    pub n_fragments: usize,
+    pub turns: Turns,
 }
 
 /// What all restarts share.
@@ -78,11 +57,6 @@ pub(crate) struct Problem<'p> {
 }
 
 impl Problem<'_> {
-    /// Makes rows of the first graph from anchors.
-    pub fn builder(&self, points: &Points) -> Builder {
-        Builder::new(self.params, self.plan.n_sets, points, self.ridge())
-    }
-
     pub fn ridge(&self) -> f64 {
         self.params.ridge * self.total_square / self.total
     }
@@ -97,7 +71,20 @@ impl Problem<'_> {
         }
     }
 
-    /// Anchors, graph, start, cut, learning: one restart.
+    /// The rows of a graph on some anchors.
+    pub fn build(
+        &self,
+        table: &Table<'_>,
+        layout: &Layout,
+        anchors: &[f64],
+        context: &Context<'_>,
+    ) -> Result<Graph, Error> {
+        context.report(Stage::Graph, 0, 0, None)?;
+        let points = table.points(anchors.to_vec());
+        Builder::new(self.params, layout, &points, self.ridge()).build(table, &points, context)
+    }
+
+    /// Anchors, graphs, the choice among them, start, cut, learning: one restart.
     pub fn solve(
         &self,
         given: Option<&[f64]>,
@@ -105,78 +92,218 @@ impl Problem<'_> {
         context: &Context<'_>,
         clock: &mut Clock,
     ) -> Result<Candidate, Error> {
-        let (params, table, weights) = (self.params, self.rows.table, self.rows.weights);
-        let k = params.n_clusters;
         let anchors = clock.time(Stage::Anchors, || match given {
             Some(given) => Ok(given.to_vec()),
-            None => {
-                let Plan { n_anchors, n_sets, .. } = *self.plan;
-                init::anchors(self.rows, n_anchors, n_sets, params, stream, context)
-            }
+            None => init::anchors(self.rows, &self.plan.blocks, self.params, stream, context),
         })?;
-        let graph = clock.time(Stage::Graph, || {
-            context.report(Stage::Graph, 0, 0, None)?;
-            let points = table.points(anchors.clone());
-            self.builder(&points).build(table, &points, context)
-        })?;
-        let anchor_weights = anchor_weights(&graph, weights, params.anchor_weights);
-        let init::Start { mut labels, n_fragments } = clock.time(Stage::Start, || {
-            context.report(Stage::Start, 0, 0, None)?;
-            let given = self.start.as_deref();
-            init::labels(self.rows, &graph, &anchors, given, params, stream, context)
-        })?;
-        let order = (params.sweep_order == SweepOrder::Shuffled)
-            .then(|| shuffled(self.rows.keys, stream.named("sweep")));
-        let visits = Visits { weights, order: order.as_deref(), max_sweeps: params.max_sweeps };
-        let mut trace = Trace::new();
-
-        // As printed, the loop starts from the first labels; ours starts from the finished cut.
-        if !self.loops() || params.learn == Learn::Auto {
-            let turns = clock.time(Stage::Cut, || {
-                let limits = (params.max_iter, params.tol);
-                cut(&graph, &anchor_weights, &mut labels, k, visits, limits, context)
-            })?;
-            trace.cut = turns.values;
-            trace.stop = turns.stop;
-        }
-        let mut value = score(&graph, &labels, weights, k);
+        let mut candidate = if self.plan.ways.len() > 1 {
+            self.best_way(anchors, stream, context, clock)?
+        } else {
+            self.go(&self.plan.ways[0], &anchors, stream, context, clock)?
+        };
         if self.loops() {
-            let mut tried = trace.clone();
-            let learned = clock.time(Stage::Loop, || {
-                self.learn(&anchors, &graph, &anchor_weights, &labels, visits, &mut tried, context)
-            })?;
-            let learned_value = score(&graph, &learned, weights, k);
-            if params.learn == Learn::Auto && learned_value < value {
-                trace.loop_rejected = true;
-            } else {
-                (labels, value, trace) = (learned, learned_value, tried);
-            }
+            clock.time(Stage::Loop, || self.learn(&mut candidate, stream, context))?;
         }
-        Ok(Candidate { anchors, graph, anchor_weights, labels, score: value, trace, n_fragments })
+        Ok(candidate)
+    }
+
+    /// Tries all ways, on a part of the rows when they are many, and goes the best of them on all.
+    fn best_way(
+        &self,
+        anchors: Vec<f64>,
+        stream: Stream,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Candidate, Error> {
+        let (plan, rows) = (self.plan, self.rows);
+        let widths: Vec<usize> = plan.sources.iter().map(Part::n_anchors).collect();
+        let sources = |table: &Table<'_>| -> Result<Vec<Graph>, Error> {
+            Ok(self.build(table, &plan.all_sources(), &anchors, context)?.split(&widths))
+        };
+        if rows.table.n() > plan.trial_rows {
+            let mut chosen = choose(rows.keys, plan.trial_rows, stream.named("trial"));
+            chosen.sort_unstable(); // as they lie in memory
+            let table = rows.table.subset(&chosen);
+            let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
+            let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
+            let given: Option<Vec<u32>> = (self.start.as_ref())
+                .map(|labels| chosen.iter().map(|&i| labels[i as usize]).collect());
+            let part = Weighted { table: &table, weights: &weights, keys: &keys };
+            let trial = Problem { rows: &part, start: given, ..*self };
+            let sources = clock.time(Stage::Graph, || sources(&table))?;
+            let choice = clock.time(Stage::Choose, || {
+                context.report(Stage::Choose, 0, 0, None)?;
+                trial.choose(&sources, &anchors, stream, context)
+            })?;
+            drop(sources);
+            let mut candidate =
+                self.go(&plan.ways[choice.way], &anchors, stream, context, clock)?;
+            candidate.score = choice.score;
+            candidate.trace.tried = choice.tried;
+            return Ok(candidate);
+        }
+        let sources = clock.time(Stage::Graph, || sources(rows.table))?;
+        let choice = clock.time(Stage::Choose, || {
+            context.report(Stage::Choose, 0, 0, None)?;
+            self.choose(&sources, &anchors, stream, context)
+        })?;
+        let way = &plan.ways[choice.way];
+        let graph = self.join(way, &sources);
+        let mut candidate = self.candidate(way, &anchors, graph, choice.labelled, choice.score);
+        candidate.trace.tried = choice.tried;
+        Ok(candidate)
+    }
+
+    /// Goes one way on all rows.
+    fn go(
+        &self,
+        way: &Way,
+        anchors: &[f64],
+        stream: Stream,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Candidate, Error> {
+        let (table, layout) = (self.rows.table, self.plan.layout(way));
+        let graph = clock.time(Stage::Graph, || self.build(table, &layout, anchors, context))?;
+        let start = clock.time(Stage::Start, || {
+            context.report(Stage::Start, 0, 0, None)?;
+            let means = match way.start {
+                WayStart::KMeans => Some(init::k_means(self.rows, self.params, stream, context)?),
+                _ => None,
+            };
+            self.start(&graph, way, means.as_deref(), anchors, stream, context)
+        })?;
+        let labelled = if self.learns_from_start() {
+            Labelled { turns: Turns::none(), ..start }
+        } else {
+            clock.time(Stage::Cut, || self.cut(&graph, start, stream, context))?
+        };
+        let value = score(&graph, &labelled.labels, self.rows.weights, self.params.n_clusters);
+        Ok(self.candidate(way, anchors, graph, labelled, value))
+    }
+
+    fn candidate(
+        &self,
+        way: &Way,
+        anchors: &[f64],
+        graph: Graph,
+        labelled: Labelled,
+        score: f64,
+    ) -> Candidate {
+        let (layout, anchors) = self.plan.layout(way).compact(anchors, self.rows.table.d());
+        let anchor_weights =
+            cutting::anchor_weights(&graph, self.rows.weights, self.params.anchor_weights);
+        let mut trace = Trace::new();
+        let Labelled { labels, n_fragments, turns } = labelled;
+        trace.cut = turns.values;
+        trace.stop = turns.stop;
+        Candidate { layout, anchors, graph, anchor_weights, labels, score, trace, n_fragments }
+    }
+
+    /// The first labels of a way, every cluster non-empty. `means` are labels by k-means.
+    pub fn start(
+        &self,
+        graph: &Graph,
+        way: &Way,
+        means: Option<&[u32]>,
+        anchors: &[f64],
+        stream: Stream,
+        context: &Context<'_>,
+    ) -> Result<Labelled, Error> {
+        let (rows, k) = (self.rows, self.params.n_clusters);
+        let stream = stream.named("labels");
+        let (mut labels, n_fragments) = match way.start {
+            WayStart::Given => {
+                (self.start.clone().expect("given labels are mapped to units by fit"), 0)
+            }
+            WayStart::KMeans => (means.expect("computed for such ways").to_vec(), 0),
+            WayStart::Spectral => {
+                let of_column = self.plan.layout(way).anchor_of_column();
+                let at = Coordinates { anchors, d: rows.table.d(), of_column: &of_column };
+                let weighted = (rows.weights, rows.keys);
+                let found = spectral::start(graph, weighted, k, Some(at), stream, context)?;
+                (found.labels, found.n_fragments)
+            }
+        };
+        fill_empty(&mut labels, rows.keys, k, stream.named("fill"));
+        Ok(Labelled { labels, n_fragments, turns: Turns::none() })
+    }
+
+    /// The cut from first labels.
+    pub fn cut(
+        &self,
+        graph: &Graph,
+        start: Labelled,
+        stream: Stream,
+        context: &Context<'_>,
+    ) -> Result<Labelled, Error> {
+        let (params, weights) = (self.params, self.rows.weights);
+        let order = self.order(stream);
+        let visits = Visits { weights, order: order.as_deref(), max_sweeps: params.max_sweeps };
+        let anchor_weights = cutting::anchor_weights(graph, weights, params.anchor_weights);
+        let mut labels = start.labels;
+        let limits = (params.max_iter, params.tol);
+        let k = params.n_clusters;
+        let turns = cut(graph, &anchor_weights, &mut labels, k, visits, limits, context)?;
+        Ok(Labelled { labels, turns, ..start })
+    }
+
+    fn order(&self, stream: Stream) -> Option<Vec<u32>> {
+        (self.params.sweep_order == SweepOrder::Shuffled)
+            .then(|| shuffled(self.rows.keys, stream.named("sweep")))
+    }
+
+    /// As printed, the loop starts from the first labels; ours starts from the finished cut.
+    fn learns_from_start(&self) -> bool {
+        self.loops() && self.params.learn != Learn::Auto
     }
 
     fn loops(&self) -> bool {
         self.params.learn != Learn::Nothing && self.params.n_clusters > 1
     }
 
-    /// The learning loop, unified or in two steps.
+    /// The learning loop, unified or in two steps, from the labels of a candidate. Tried only
+    /// (`Learn::Auto`), its labels are kept unless the score falls.
     fn learn(
         &self,
-        anchors: &[f64],
-        graph: &Graph,
-        anchor_weights: &[f64],
-        labels: &[u32],
+        candidate: &mut Candidate,
+        stream: Stream,
+        context: &Context<'_>,
+    ) -> Result<(), Error> {
+        let (params, weights, k) = (self.params, self.rows.weights, self.params.n_clusters);
+        let order = self.order(stream);
+        let visits = Visits { weights, order: order.as_deref(), max_sweeps: params.max_sweeps };
+        let mut trace = candidate.trace.clone();
+        let learned = self.learned(candidate, visits, &mut trace, context)?;
+        let before = score(&candidate.graph, &candidate.labels, weights, k);
+        let after = score(&candidate.graph, &learned, weights, k);
+        if params.learn == Learn::Auto && after < before {
+            candidate.trace.loop_rejected = true;
+        } else {
+            // A score from several graphs stays as the choice among them found it.
+            if candidate.trace.tried.is_empty() {
+                candidate.score = after;
+            }
+            (candidate.labels, candidate.trace) = (learned, trace);
+        }
+        Ok(())
+    }
+
+    fn learned(
+        &self,
+        candidate: &Candidate,
         visits: Visits<'_>,
         trace: &mut Trace,
         context: &Context<'_>,
     ) -> Result<Vec<u32>, Error> {
         let (params, table, k) = (self.params, self.rows.table, self.params.n_clusters);
+        let Candidate { layout, anchors, graph, anchor_weights, labels, .. } = candidate;
         let unified = params.formulation == Formulation::Unified;
         let h = embedding::update(graph, labels, visits.weights, anchor_weights, k)?;
         let mut state = State {
-            anchors: anchors.to_vec(),
+            anchors: anchors.clone(),
             graph: graph.clone(),
-            labels: labels.to_vec(),
+            labels: labels.clone(),
             embedding: h,
         };
         let trial = params.learn == Learn::Auto;
@@ -189,9 +316,9 @@ impl Problem<'_> {
             pull: params.pull,
             solver: params.row_solver,
             ridge: self.ridge(),
-            support: match params.graph {
+            support: match layout.0[0].kind {
                 GraphKind::Global => Support::All,
-                GraphKind::Local | GraphKind::Distance => Support::Nearest(params.n_neighbors),
+                _ => Support::Nearest(params.n_neighbors),
             },
             max_iter: if trial { params.max_iter.min(TRIAL) } else { params.max_iter },
             tol: params.tol,

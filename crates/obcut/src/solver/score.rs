@@ -7,27 +7,44 @@ use crate::graph::Graph;
 
 /// The score of labels on a graph, between 0 and 1.
 pub(crate) fn score(graph: &Graph, labels: &[u32], weights: &[f64], k: usize) -> f64 {
-    let degrees = graph.degrees(weights);
+    association(graph, labels, weights, k) * size_entropy(&sizes(labels, weights, k))
+}
+
+/// Weight of every cluster.
+pub(crate) fn sizes(labels: &[u32], weights: &[f64], k: usize) -> Vec<f64> {
     let mut sizes = vec![0.0; k];
+    labels.iter().zip(weights).for_each(|(&l, w)| sizes[l as usize] += w);
+    sizes
+}
+
+/// Mean association of the clusters with themselves, up to 1.
+pub(crate) fn association(graph: &Graph, labels: &[u32], weights: &[f64], k: usize) -> f64 {
+    let all = associations(graph, labels, weights, k);
+    (0..k).map(|j| all[j * k + j]).sum::<f64>() / k as f64
+}
+
+/// Association of every cluster with every one, k × k: the chance that a step from a row of the first
+/// to an anchor and back to a row ends in the second. Rows of clusters that are not empty sum to 1.
+pub(crate) fn associations(graph: &Graph, labels: &[u32], weights: &[f64], k: usize) -> Vec<f64> {
+    let degrees = graph.degrees(weights);
+    let sizes = sizes(labels, weights, k);
     let mut joined = vec![0.0; graph.n_cols * k];
     for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
-        sizes[label as usize] += w;
         let (columns, values) = graph.row(i);
         for (&m, v) in columns.iter().zip(values) {
             joined[m as usize * k + label as usize] += w * v;
         }
     }
-    let mut assoc = 0.0;
+    let mut all = vec![0.0; k * k];
     for (row, degree) in joined.chunks_exact(k).zip(&degrees) {
         if *degree > 0.0 {
-            for (v, n) in row.iter().zip(&sizes) {
-                if *n > 0.0 {
-                    assoc += v * v / (degree * n);
-                }
+            for (a, &v) in row.iter().enumerate().filter(|(_, v)| **v > 0.0) {
+                let share = v / (degree * sizes[a]);
+                row.iter().zip(&mut all[a * k..(a + 1) * k]).for_each(|(u, out)| *out += share * u);
             }
         }
     }
-    assoc / k as f64 * size_entropy(&sizes)
+    all
 }
 
 /// Entropy of the shares over log k; 1 for a single cluster.
@@ -57,6 +74,9 @@ mod tests {
         let mixed = score(&graph, &[0, 1, 0, 1, 0, 1, 0, 1], &weights, 2);
         let uneven = score(&graph, &[0, 0, 0, 0, 0, 0, 0, 1], &weights, 2);
         assert!((clean - 1.0).abs() < 1e-12);
+        let all = associations(&graph, &[0, 0, 1, 1, 1, 1, 2, 2], &weights, 3);
+        let expected = [0.5, 0.5, 0.0, 0.25, 0.5, 0.25, 0.0, 0.5, 0.5];
+        assert!(all.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{all:?}");
         assert!(mixed < 0.6 && uneven < 0.6, "{mixed} {uneven}");
     }
 }

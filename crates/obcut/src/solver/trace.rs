@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::observer::Stage;
+use crate::solver::choose::Tried;
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,9 @@ pub struct Trace {
     pub scores: Vec<f64>,
     /// Which restart was kept.
     pub kept: usize,
+    /// Graphs and starts that the automatic choice tried, for the restart that was kept; empty when
+    /// the graph was named.
+    pub tried: Vec<Tried>,
     /// Whether the learning loop ran but its labels were not kept, as the score fell.
     pub loop_rejected: bool,
 }
@@ -72,6 +76,7 @@ impl Trace {
             stop: StopReason::MaxIter,
             scores: Vec::new(),
             kept: 0,
+            tried: Vec::new(),
             loop_rejected: false,
         }
     }
