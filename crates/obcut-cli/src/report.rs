@@ -69,6 +69,123 @@ impl ClusterFacts {
     }
 }
 
+/// What a fit found and tried, with the names of the features.
+#[derive(Debug, Serialize)]
+pub struct ExplanationFacts<'a> {
+    clusters: Vec<ClusterDetail<'a>>,
+    /// Graphs and starts, when the graph was chosen.
+    pub tried: &'a [obcut::Tried],
+    k_path: Option<&'a obcut::KPath>,
+}
+
+/// One cluster.
+#[derive(Debug, Serialize)]
+struct ClusterDetail<'a> {
+    cluster: usize,
+    rows: usize,
+    weight: f64,
+    cohesion: f64,
+    nearest: Option<u32>,
+    nearest_share: f64,
+    features: Vec<FeatureDetail<'a>>,
+}
+
+/// A feature that sets a cluster apart.
+#[derive(Debug, Serialize)]
+struct FeatureDetail<'a> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    mean: f64,
+    overall: f64,
+    difference: f64,
+}
+
+impl<'a> ExplanationFacts<'a> {
+    /// From a model.
+    pub fn new(model: &'a obcut::Model) -> Self {
+        let names = model.feature_names();
+        let obcut::Explanation { clusters, tried, k_path } = model.explanation();
+        let clusters = clusters.iter().enumerate().map(|(cluster, c)| ClusterDetail {
+            cluster,
+            rows: c.rows,
+            weight: c.weight,
+            cohesion: c.cohesion,
+            nearest: c.nearest,
+            nearest_share: c.nearest_share,
+            features: (c.features.iter())
+                .map(|f| FeatureDetail {
+                    index: f.index,
+                    name: names.get(f.index).map(String::as_str),
+                    mean: f.mean,
+                    overall: f.overall,
+                    difference: f.difference,
+                })
+                .collect(),
+        });
+        Self { clusters: clusters.collect(), tried, k_path: k_path.as_ref() }
+    }
+
+    /// Where the labels that were kept started, when there was a choice.
+    pub fn start(&self) -> Option<&'a str> {
+        self.tried.iter().find(|t| t.kept).map(|t| t.start.as_str())
+    }
+
+    /// A line on the choice of k, if it was chosen.
+    pub fn tell_path(&self, card: &mut Card) {
+        let Some(path) = self.k_path else { return };
+        let mut best: Vec<&obcut::KTried> = path.tried.iter().collect();
+        best.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let best: Vec<String> =
+            best.iter().take(5).map(|t| format!("{} ({:.3})", t.n_clusters, t.score)).collect();
+        let from = plural(path.tried.len(), "number");
+        card.line("k", format!("{} chosen from {from}; best {}", path.chosen, best.join(", ")));
+    }
+
+    /// What was tried, and what sets every cluster apart.
+    pub fn tell(&self, card: &mut Card) {
+        for (i, t) in self.tried.iter().enumerate() {
+            let name = if i == 0 { "tried" } else { "" };
+            let on: Vec<String> =
+                t.association.iter().map(|(graph, a)| format!("{graph} {a:.3}")).collect();
+            let note = match (t.kept, t.ruled_out) {
+                (true, _) => ", kept",
+                (_, true) => ", cuts a graph that is in k pieces",
+                _ => "",
+            };
+            card.line(
+                name,
+                format!(
+                    "{} from {}: score {:.4} (association on {}; balance {:.3}){note}",
+                    t.graph,
+                    t.start,
+                    t.score,
+                    on.join(", "),
+                    t.balance
+                ),
+            );
+        }
+        for c in &self.clusters {
+            let name = if c.cluster == 0 { "apart" } else { "" };
+            let mut text =
+                format!("{}: {}, cohesion {:.2}", c.cluster, plural(c.rows, "row"), c.cohesion);
+            if let Some(nearest) = c.nearest {
+                text += &format!(", nearest {nearest} ({:.2})", c.nearest_share);
+            }
+            let features: Vec<String> = (c.features.iter().take(3))
+                .map(|f| {
+                    let name = f.name.map_or_else(|| format!("column {}", f.index), str::to_string);
+                    format!("{name} {} ({:+.1})", output::number(f.mean), f.difference)
+                })
+                .collect();
+            if !features.is_empty() {
+                text += &format!("; {}", features.join(", "));
+            }
+            card.line(name, text);
+        }
+    }
+}
+
 /// Sample weights, when there are such.
 #[derive(Debug, Serialize)]
 pub struct WeightFacts {

@@ -11,12 +11,12 @@ mod protocol;
 use protocol::{mean_and_deviation, named, shuffle};
 
 /// Mean NMI in percent, or `None` (and a word about it) when the data set is not there.
-fn mean_nmi(name: &str, graph: GraphKind) -> Option<f64> {
+fn mean_nmi(name: &str, graph: GraphKind, seeds: u64) -> Option<f64> {
     let Some(data) = named(name) else {
         eprintln!("skipped: {name} is not in the folder OBCUT_DATA");
         return None;
     };
-    let runs = (0..5).map(|seed| {
+    let runs = (0..seeds).map(|seed| {
         let data = shuffle(&data, seed);
         let params = Params { graph, seed, ..Params::new(data.k) };
         let samples = data.matrix.samples().expect("a whole matrix");
@@ -29,7 +29,11 @@ fn mean_nmi(name: &str, graph: GraphKind) -> Option<f64> {
 }
 
 fn check(name: &str, graph: GraphKind, floor: f64) {
-    if let Some(found) = mean_nmi(name, graph) {
+    check_seeds(name, graph, floor, 5);
+}
+
+fn check_seeds(name: &str, graph: GraphKind, floor: f64, seeds: u64) {
+    if let Some(found) = mean_nmi(name, graph, seeds) {
         assert!(found >= floor, "{name}, {graph}: NMI {found:.2} is below {floor}");
     }
 }
@@ -51,10 +55,63 @@ fn the_shipped_digits_reach_their_floor() {
 }
 
 #[test]
-fn real_data_reach_their_floors_with_the_default_graph() {
+fn real_data_reach_their_floors_with_the_distance_graph() {
     check("LR", GraphKind::Distance, 43.0);
     check("PenDigits", GraphKind::Distance, 76.0);
     check("USPS", GraphKind::Distance, 60.0);
+}
+
+/// The default: nothing said but k.
+#[test]
+fn generated_and_shipped_data_reach_their_floors_with_the_automatic_graph() {
+    check("moons", GraphKind::Auto, 99.0);
+    check("rings", GraphKind::Auto, 99.0);
+    check("blobs", GraphKind::Auto, 99.0);
+    check("subspaces", GraphKind::Auto, 95.0);
+    check("digits", GraphKind::Auto, 85.0);
+}
+
+/// Fewer seeds than `make quality`, which reports five, to keep the test short.
+#[test]
+fn real_data_reach_their_floors_with_the_automatic_graph() {
+    check_seeds("Yale", GraphKind::Auto, 99.5, 3);
+    check_seeds("PenDigits", GraphKind::Auto, 81.0, 3);
+    check_seeds("LR", GraphKind::Auto, 46.5, 2);
+    check_seeds("USPS", GraphKind::Auto, 65.5, 2);
+    check_seeds("NG20rec_counts", GraphKind::Auto, 55.0, 1);
+    check_seeds("NG20rec", GraphKind::Auto, 62.0, 1);
+}
+
+#[test]
+fn clear_clusters_of_uneven_size_are_not_evened_out() {
+    let sizes = [1500_usize, 300, 80];
+    let blobs = obcut::synthetic::blobs(3 * 1500, 4, 3, 1.0, 5);
+    let mut left = sizes;
+    let keep: Vec<usize> = (0..blobs.labels.len())
+        .filter(|&i| {
+            let left = &mut left[blobs.labels[i] as usize];
+            *left = left.saturating_sub(1);
+            *left > 0
+        })
+        .collect();
+    let all = protocol::Data { matrix: blobs.matrix, truth: blobs.labels, k: 3 };
+    let data = protocol::subset(&all, &keep);
+    let samples = data.matrix.samples().expect("a whole matrix");
+    let found = fit(&samples, None, &Params::new(3), &Silent).expect("a fit");
+    let score = nmi(&found.labels, &data.truth, Average::Max).expect("labels of equal length");
+    assert!(score > 0.99, "{score}: {:?}", found.trace.tried);
+}
+
+#[test]
+fn the_number_of_clusters_is_found_where_it_is_clear() {
+    for name in ["moons", "rings", "blobs", "subspaces"] {
+        let data = named(name).expect("a generated set");
+        let samples = data.matrix.samples().expect("a whole matrix");
+        let found = fit(&samples, None, &Params::auto(), &Silent).expect("a fit");
+        let path = found.model.explanation().k_path.clone().expect("k was chosen");
+        assert_eq!((path.chosen, path.clear), (data.k, true), "{name}: {path:?}");
+        assert_eq!(found.model.n_clusters(), data.k);
+    }
 }
 
 #[test]

@@ -36,11 +36,13 @@ pub use graph::Graph;
 pub use matrix::{Csr, CsrRef, DenseRef, Ints, Matrix, Samples};
 pub use observer::{Observer, Progress, Silent, Stage};
 pub use solver::choose::Tried;
+pub use solver::explain::{ClusterInfo, Explanation, FeatureInfo};
 pub use solver::model::{ClusterScores, Model};
 pub use solver::params::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Params,
     Reduce, RowSolver, Scale, SweepOrder,
 };
+pub use solver::path::{KPath, KTried};
 pub use solver::rule::RowScore;
 pub use solver::trace::{StopReason, Trace};
 pub use solver::{Fit, fit};

@@ -240,6 +240,18 @@ impl<'a> Samples<'a> {
         }
     }
 
+    /// Visits the values of a row with their columns; of a sparse one the stored entries.
+    pub(crate) fn each(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
+        match self {
+            Self::Dense32(x) => {
+                x.row(i).iter().enumerate().for_each(|(f, &v)| visit(f, f64::from(v)));
+            }
+            Self::Dense64(x) => x.row(i).iter().enumerate().for_each(|(f, &v)| visit(f, v)),
+            Self::Sparse32(x) => x.each(i, |f, v| visit(f, f64::from(v))),
+            Self::Sparse64(x) => x.each(i, visit),
+        }
+    }
+
     /// Runs `work` on the matrix with entries given twice added up and columns in order: on the
     /// matrix itself when it is so already, else on a copy.
     pub(crate) fn with_canonical<R>(

@@ -6,6 +6,8 @@
 pub enum Stage {
     /// Reading, checking and scaling the rows.
     Prepare,
+    /// Trying numbers of clusters.
+    Path,
     /// Learning anchors.
     Anchors,
     /// Building the bipartite graph.
@@ -27,6 +29,7 @@ impl Stage {
     pub fn name(self) -> &'static str {
         match self {
             Self::Prepare => "prepare",
+            Self::Path => "path",
             Self::Anchors => "anchors",
             Self::Graph => "graph",
             Self::Choose => "choose",

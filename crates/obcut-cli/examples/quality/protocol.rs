@@ -73,27 +73,32 @@ pub fn shuffle(data: &Data, seed: u64) -> Data {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         order.swap(i, ((state >> 33) % (i as u64 + 1)) as usize);
     }
+    subset(data, &order)
+}
+
+/// Some rows, in the order given.
+pub fn subset(data: &Data, order: &[usize]) -> Data {
     let matrix = match &data.matrix {
-        Matrix::Dense32 { values, n_rows, n_cols } => Matrix::Dense32 {
+        Matrix::Dense32 { values, n_cols, .. } => Matrix::Dense32 {
             values: order
                 .iter()
                 .flat_map(|&i| &values[i * n_cols..(i + 1) * n_cols])
                 .copied()
                 .collect(),
-            n_rows: *n_rows,
+            n_rows: order.len(),
             n_cols: *n_cols,
         },
-        Matrix::Dense64 { values, n_rows, n_cols } => Matrix::Dense64 {
+        Matrix::Dense64 { values, n_cols, .. } => Matrix::Dense64 {
             values: order
                 .iter()
                 .flat_map(|&i| &values[i * n_cols..(i + 1) * n_cols])
                 .copied()
                 .collect(),
-            n_rows: *n_rows,
+            n_rows: order.len(),
             n_cols: *n_cols,
         },
-        Matrix::Sparse32(x) => Matrix::Sparse32(reorder(x, &order)),
-        Matrix::Sparse64(x) => Matrix::Sparse64(reorder(x, &order)),
+        Matrix::Sparse32(x) => Matrix::Sparse32(reorder(x, order)),
+        Matrix::Sparse64(x) => Matrix::Sparse64(reorder(x, order)),
     };
     Data { matrix, truth: order.iter().map(|&i| data.truth[i]).collect(), k: data.k }
 }

@@ -10,17 +10,17 @@ use obcut::{
 };
 use obcut_data::{LoadOptions, Source};
 
-use super::values::{NumberOr, number_or_all, number_or_auto, word};
+use super::values::{Clusters, NumberOr, clusters, number_or_all, number_or_auto, word};
 use super::{ADVANCED, METHOD};
 use crate::failure::Fault;
 
 /// Settings that most people look at, and the others.
 #[derive(Args, Clone, Debug)]
 pub struct MethodArgs {
-    /// Number of clusters
+    /// Number of clusters; 'auto' or a range like 5-30 chooses it
     #[arg(short = 'k', long = "clusters", value_name = "K", help_heading = METHOD)]
-    #[arg(allow_negative_numbers = true)]
-    pub n_clusters: usize,
+    #[arg(value_parser = clusters, allow_negative_numbers = true)]
+    pub n_clusters: Clusters,
     /// Start from the settings of the paper; options given beside it win
     #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
     pub preset: Option<String>,
@@ -128,14 +128,20 @@ struct AdvancedArgs {
 impl MethodArgs {
     /// The settings meant: the preset, then every option given. Reads the files they name.
     pub fn params(&self) -> anyhow::Result<Params> {
-        if self.n_clusters == 0 {
+        let (n_clusters, k_range) = match self.n_clusters {
+            Clusters::Given(k) => (k, None),
+            // What is chosen replaces the number.
+            Clusters::Choose(low, high) => (low, Some((low, high))),
+        };
+        if n_clusters == 0 {
             // Known before the table is read, which may take minutes.
             return Err(obcut::Error::from(ParamError::NoClusters).into());
         }
         let mut params = match self.preset {
-            Some(_) => Params::paper(self.n_clusters),
-            None => Params::new(self.n_clusters),
+            Some(_) => Params::paper(n_clusters),
+            None => Params::new(n_clusters),
         };
+        params.k_range = k_range;
         let Self {
             n_clusters: _,
             preset: _,

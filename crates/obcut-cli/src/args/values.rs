@@ -45,6 +45,28 @@ fn number_or(word: &str, text: &str) -> Result<NumberOr, String> {
     Ok(NumberOr(Some(number)))
 }
 
+/// How many clusters: a number, or a range to choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clusters {
+    /// This many.
+    Given(usize),
+    /// The best of a range; without an upper end it follows from the rows.
+    Choose(usize, Option<usize>),
+}
+
+/// A number of clusters, 'auto', or a range like 5-30.
+pub fn clusters(text: &str) -> Result<Clusters, String> {
+    if text == "auto" {
+        return Ok(Clusters::Choose(2, None));
+    }
+    let wrong = || "neither a whole number, nor 'auto', nor a range like 5-30".to_string();
+    let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
+    match text.split_once('-') {
+        Some((low, high)) => Ok(Clusters::Choose(number(low)?, Some(number(high)?))),
+        None => Ok(Clusters::Given(number(text)?)),
+    }
+}
+
 /// One byte that separates cells.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     match text {

@@ -17,7 +17,8 @@ use crate::interrupt;
 use crate::output::{self, Card, number, plural};
 use crate::progress::Watch;
 use crate::report::{
-    self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts, WeightFacts,
+    self, ClusterFacts, ExplanationFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts,
+    WeightFacts,
 };
 
 /// Cluster the rows of a table.
@@ -46,10 +47,14 @@ pub struct ClusterArgs {
     /// Write second-best cluster and margin beside every label
     #[arg(long, help_heading = OUTPUT)]
     margins: bool,
+    /// Tell what was tried, and what sets every cluster apart
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
 }
 
 const EXAMPLES: &str = "Examples:
   obcut cluster table.csv -k 10 -o labels.npy --model model.safetensors
+  obcut cluster table.csv -k auto --explain
   obcut cluster table.parquet -k 5 --drop id,name --truth class
   obcut cluster faces.mat -k 40 --preset paper --anchors 200 --seed 7 --json
   zcat table.csv.gz | obcut cluster - -k 3 > labels.txt";
@@ -61,6 +66,7 @@ struct Job {
     params: Params,
     targets: Targets,
     margins: bool,
+    explain: bool,
     /// Options given that have no say, in words.
     idle: Option<String>,
 }
@@ -73,6 +79,7 @@ struct Report<'a> {
     input: InputFacts,
     settings: SettingFacts<'a>,
     clusters: ClusterFacts,
+    explanation: ExplanationFacts<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<WeightFacts>,
     objective: Option<f64>,
@@ -93,6 +100,7 @@ struct Report<'a> {
 struct SettingFacts<'a> {
     #[serde(flatten)]
     params: &'a Params,
+    graph_used: String,
     anchors_used: usize,
     anchor_sets_used: usize,
     scale_used: &'static str,
@@ -139,7 +147,8 @@ impl Job {
         let params = args.method.params()?;
         let idle = args.method.idle(&params);
         let source = args.file.clone();
-        Ok(Self { source, options, params, targets, margins: args.margins, idle })
+        let (margins, explain) = (args.margins, args.explain);
+        Ok(Self { source, options, params, targets, margins, explain, idle })
     }
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
@@ -163,7 +172,7 @@ impl Job {
             RowLabels { labels: fit.labels.clone(), margins: None }
         };
         let scores = report::scores_of(&fit.labels, &data)?;
-        let mut clusters = ClusterFacts::new(&fit.labels, self.params.n_clusters);
+        let mut clusters = ClusterFacts::new(&fit.labels, fit.model.n_clusters());
         if weights.is_some() {
             clusters = clusters.weighted(fit.model.cluster_sizes().to_vec());
         }
@@ -180,13 +189,15 @@ impl Job {
             version: env!("CARGO_PKG_VERSION"),
             input,
             settings: SettingFacts {
-                params: &self.params,
+                params: fit.model.params(),
+                graph_used: fit.model.graph(),
                 anchors_used: fit.model.n_anchors(),
                 anchor_sets_used: fit.model.n_anchor_sets(),
                 scale_used: fit.model.scale().name(),
                 threads_used: report::threads(self.params.threads),
             },
             clusters,
+            explanation: ExplanationFacts::new(&fit.model),
             weights: weights.map(WeightFacts::new),
             objective: fit.trace.objective.last().copied(),
             cut: fit.trace.cut.last().copied(),
@@ -211,7 +222,12 @@ impl Job {
         if talk.json {
             return Ok(output::print_json(&report)?);
         }
-        rows.show(&self.targets, talk, &report.card())
+        let mut card = report.card();
+        if self.explain {
+            report.explanation.tell(&mut card);
+        }
+        card.warnings(report.warnings);
+        rows.show(&self.targets, talk, &card)
     }
 
     /// Given anchors must have the features of the table.
@@ -245,12 +261,16 @@ impl Report<'_> {
         let mut card = Card::new(self.input.text("feature"));
         let mut method = format!(
             "graph {}, {}, {}, scale {}, start {}",
-            params.graph,
+            self.settings.graph_used,
             plural(self.settings.anchors_used, "anchor"),
             plural(params.n_neighbors, "neighbor"),
             self.settings.scale_used,
-            params.init.name()
+            self.explanation.start().unwrap_or(params.init.name())
         );
+        let n_tried = self.explanation.tried.len();
+        if n_tried > 1 {
+            method += &format!(" (the best of {n_tried})");
+        }
         if params.n_init > 1 {
             method += &format!(", best of {} runs", params.n_init);
         }
@@ -259,6 +279,7 @@ impl Report<'_> {
             "run",
             format!("seed {}, {}", params.seed, plural(self.settings.threads_used, "thread")),
         );
+        self.explanation.tell_path(&mut card);
         self.clusters.tell("clusters", &mut card);
         if let Some(weights) = &self.weights {
             weights.tell(&mut card);
@@ -287,7 +308,6 @@ impl Report<'_> {
         if let Some(path) = self.output.model {
             card.line("model", path.display().to_string());
         }
-        card.warnings(self.warnings);
         card
     }
 }

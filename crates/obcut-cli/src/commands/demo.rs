@@ -115,7 +115,7 @@ impl Report<'_> {
         card.line("data", format!("{rows} x {features}: pictures of 8 x 8 pixels"));
         let anchors = plural(fit.model.n_anchors(), "anchor");
         let threads = plural(report::threads(params.threads), "thread");
-        let (graph, seed) = (params.graph, params.seed);
+        let (graph, seed) = (fit.model.graph(), params.seed);
         card.line("method", format!("graph {graph}, {anchors}, seed {seed}, {threads}"));
         self.clusters.tell("clusters", &mut card);
         if let Some(&cut) = fit.trace.cut.last() {

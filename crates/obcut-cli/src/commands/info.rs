@@ -42,11 +42,13 @@ struct ModelReport<'a> {
     clusters: usize,
     features: usize,
     anchors: usize,
+    graph_used: String,
     scale_used: &'static str,
     objective: Option<f64>,
     cluster_sizes: &'a [f64],
     feature_names: &'a [String],
     settings: &'a Params,
+    explanation: &'a obcut::Explanation,
 }
 
 /// The facts of a table, with stable names.
@@ -124,11 +126,13 @@ impl<'a> ModelReport<'a> {
             clusters: model.n_clusters(),
             features: model.n_features(),
             anchors: model.n_anchors(),
+            graph_used: model.graph(),
             scale_used: model.scale().name(),
             objective: model.objective(),
             cluster_sizes: model.cluster_sizes(),
             feature_names: model.feature_names(),
             settings: model.params(),
+            explanation: model.explanation(),
         }
     }
 
@@ -148,7 +152,7 @@ impl<'a> ModelReport<'a> {
             "method",
             format!(
                 "graph {}, {}, scale {}, start {}, lambda {} ({}), seed {}",
-                settings.graph,
+                self.graph_used,
                 plural(settings.n_neighbors, "neighbor"),
                 self.scale_used,
                 settings.init.name(),

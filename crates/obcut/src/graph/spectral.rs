@@ -29,6 +29,15 @@ const DENSE_ANCHORS: usize = 3000;
 /// Share of the mean degree that is spread over all anchors when fragments cannot be tied.
 const SPREAD: f64 = 0.1;
 
+/// k-means on the embedding.
+const DISCRETISE: Schedule = Schedule {
+    seeding: Seeding::PlusPlus,
+    iterations: 50,
+    restarts: 5,
+    rows_per_center: Some(256),
+    full_passes: 3,
+};
+
 /// Labels from the spectrum of a graph.
 pub(crate) struct SpectralStart {
     pub labels: Vec<u32>,
@@ -62,35 +71,60 @@ pub(crate) fn start(
     stream: Stream,
     context: &Context<'_>,
 ) -> Result<SpectralStart, Error> {
-    let (n, m) = (graph.n_rows(), graph.n_cols);
+    let spectrum = spectrum(graph, weights, k, anchors, stream.named("eigen"), context)?;
+    let n_fragments = spectrum.n_fragments;
+    let labels = spectrum.labels(graph, (weights, keys), k, DISCRETISE, stream, context)?;
+    Ok(SpectralStart { labels, n_fragments })
+}
+
+/// Leading eigenvectors of the anchors.
+pub(crate) struct Spectrum {
+    /// M × k, scaled so that B times them embeds the rows.
+    vectors: Vec<f64>,
+    k: usize,
+    /// The eigenvalues, descending.
+    pub values: Vec<f64>,
+    /// Pieces too small to be clusters.
+    pub n_fragments: usize,
+}
+
+/// The `k` leading eigenvectors of a graph.
+pub(crate) fn spectrum(
+    graph: &Graph,
+    weights: &[f64],
+    k: usize,
+    anchors: Option<Coordinates<'_>>,
+    stream: Stream,
+    context: &Context<'_>,
+) -> Result<Spectrum, Error> {
+    let m = graph.n_cols;
     let pieces = components(graph, weights);
     let smallest = FRAGMENT * weights.iter().sum::<f64>() / k as f64;
     let small: Vec<bool> = pieces.mass.iter().map(|&mass| mass < smallest).collect();
     let n_pieces = small.iter().filter(|s| !**s).count();
     let n_fragments = pieces.mass.iter().filter(|&&mass| mass > 0.0 && mass < smallest).count();
     if k == 1 {
-        return Ok(SpectralStart { labels: vec![0; n], n_fragments });
+        return Ok(Spectrum { vectors: vec![1.0; m], k, values: vec![1.0], n_fragments });
     }
     let repair = match anchors {
         _ if n_fragments == 0 => Repair::None,
         Some(at) if n_pieces > 0 => Repair::Ties(ties(m, &pieces, &small, at)),
         _ => Repair::Spread(SPREAD * weights.iter().sum::<f64>() / (m as f64).powi(2)),
     };
-    let stream_of_vectors = stream.named("eigen");
     let scale = inverse_roots(graph, weights, &repair);
-    let (_, mut vectors) = if m <= DENSE_ANCHORS || !eigen::iterates(m, k) {
+    let (values, mut vectors) = if m <= DENSE_ANCHORS || !eigen::iterates(m, k) {
         let mut affinity = affinity(graph, weights, context)?;
         repair.apply(&mut affinity, m);
         for (row, a) in affinity.chunks_exact_mut(m).zip(&scale) {
             row.iter_mut().zip(&scale).for_each(|(v, b)| *v *= a * b);
         }
-        eigen::largest(&affinity, m, k, stream_of_vectors, || context.check())?
+        eigen::largest(&affinity, m, k, stream, || context.check())?
     } else {
         let columns = graph.by_column();
         eigen::largest_of(
             m,
             k,
-            stream_of_vectors,
+            stream,
             || context.check(),
             |x, width| product(graph, &columns, weights, (&scale, &repair), x, width, context),
         )?
@@ -98,9 +132,33 @@ pub(crate) fn start(
     for (row, a) in vectors.chunks_exact_mut(k).zip(&scale) {
         row.iter_mut().for_each(|v| *v *= a);
     }
-    let embedding = embed(graph, &vectors, k, context)?;
-    let labels = discretise(&embedding, n, k, (weights, keys), stream, context)?;
-    Ok(SpectralStart { labels, n_fragments })
+    Ok(Spectrum { vectors, k, values, n_fragments })
+}
+
+impl Spectrum {
+    /// Clusters the rows by the first `k` of the eigenvectors.
+    pub fn labels(
+        &self,
+        graph: &Graph,
+        (weights, keys): (&[f64], &[u64]),
+        k: usize,
+        schedule: Schedule,
+        stream: Stream,
+        context: &Context<'_>,
+    ) -> Result<Vec<u32>, Error> {
+        let n = graph.n_rows();
+        if k == 1 {
+            return Ok(vec![0; n]);
+        }
+        let embedding = embed(graph, (&self.vectors, self.k), k, context)?;
+        let scaling = Scaling::identity(k);
+        let table = Table::new(DenseRef::new(&embedding, n, k)?.into(), &scaling);
+        let rows = Weighted { table: &table, weights, keys };
+        let stream = stream.named("discretise");
+        let centers = kmeans::fit(&rows, k, schedule, stream, context, Stage::Start)?;
+        let points = table.points(centers.values);
+        Ok(kmeans::assign(&rows, &points, context)?.labels)
+    }
 }
 
 /// B' D_N^-1 B, an anchor at a time: the sums run over ascending rows whoever computes them.
@@ -244,10 +302,10 @@ fn ties(
         .collect()
 }
 
-/// Rows B V, scaled to unit length.
+/// Rows B V with the first `k` of the vectors, scaled to unit length.
 fn embed(
     graph: &Graph,
-    vectors: &[f64],
+    (vectors, stride): (&[f64], usize),
     k: usize,
     context: &Context<'_>,
 ) -> Result<Vec<f32>, Error> {
@@ -259,8 +317,8 @@ fn embed(
             row.fill(0.0);
             let (columns, values) = graph.row(i);
             for (&m, &v) in columns.iter().zip(values) {
-                let m = m as usize;
-                axpy(v, &vectors[m * k..(m + 1) * k], &mut row);
+                let start = m as usize * stride;
+                axpy(v, &vectors[start..start + k], &mut row);
             }
             let norm = row.iter().map(|v| v * v).sum::<f64>().sqrt();
             let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
@@ -268,31 +326,6 @@ fn embed(
         }
     })?;
     Ok(embedding)
-}
-
-/// k-means on the rows of the embedding.
-fn discretise(
-    embedding: &[f32],
-    n: usize,
-    k: usize,
-    (weights, keys): (&[f64], &[u64]),
-    stream: Stream,
-    context: &Context<'_>,
-) -> Result<Vec<u32>, Error> {
-    let scaling = Scaling::identity(k);
-    let table = Table::new(DenseRef::new(embedding, n, k)?.into(), &scaling);
-    let rows = Weighted { table: &table, weights, keys };
-    let schedule = Schedule {
-        seeding: Seeding::PlusPlus,
-        iterations: 50,
-        restarts: 5,
-        rows_per_center: Some(256),
-        full_passes: 3,
-    };
-    let centers =
-        kmeans::fit(&rows, k, schedule, stream.named("discretise"), context, Stage::Start)?;
-    let points = table.points(centers.values);
-    Ok(kmeans::assign(&rows, &points, context)?.labels)
 }
 
 #[cfg(test)]

@@ -40,9 +40,9 @@ pub(crate) fn largest(
     })
 }
 
-/// Whether a Krylov basis for `k` pairs is well below the size of the matrix.
+/// Whether a Krylov basis for `k` pairs is well below the size of the matrix, so that iterating pays.
 pub(crate) fn iterates(n: usize, k: usize) -> bool {
-    width_of(k) * (POWERS + 1) * 3 <= n * 2
+    width_of(k) * (POWERS + 1) * 3 <= n
 }
 
 /// Vectors in a block: some more than asked for speed the last ones up.

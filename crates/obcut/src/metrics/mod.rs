@@ -6,6 +6,7 @@
 //! every sample against every sample costs no memory.
 
 mod accuracy;
+mod ami;
 mod ari;
 mod contingency;
 mod hungarian;
@@ -79,6 +80,15 @@ pub fn purity(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
 /// When there are no samples, or the two slices differ in length.
 pub fn ari(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
     Ok(ari::of(&Cells::count(labels, truth)?))
+}
+
+/// Adjusted mutual information: what clusters and classes share beyond chance, over the mean of their
+/// entropies. Takes time proportional to the samples times the number of clusters or classes.
+///
+/// # Errors
+/// When there are no samples, or the two slices differ in length.
+pub fn ami(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
+    Ok(ami::of(&Cells::count(labels, truth)?))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(super) fn of(cells: &Cells, average: Average) -> f64 {
     (mutual_information(cells) / divisor).clamp(0.0, 1.0)
 }
 
-fn mutual_information(cells: &Cells) -> f64 {
+pub(super) fn mutual_information(cells: &Cells) -> f64 {
     let n = cells.n_samples as f64;
     let terms = cells.list.iter().map(|cell| {
         let count = cell.count as f64;
@@ -46,7 +46,7 @@ fn mutual_information(cells: &Cells) -> f64 {
     terms.sum()
 }
 
-fn entropy(sums: &[u64], n: f64) -> f64 {
+pub(super) fn entropy(sums: &[u64], n: f64) -> f64 {
     let terms = sums.iter().map(|&sum| {
         let share = sum as f64 / n;
         -share * share.ln()

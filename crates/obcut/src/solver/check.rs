@@ -14,6 +14,7 @@ pub(crate) fn check(
     // A new setting does not compile until it is judged here.
     let Params {
         n_clusters,
+        k_range,
         graph: _,
         effort: _,
         n_anchors,
@@ -42,7 +43,18 @@ pub(crate) fn check(
         seed: _,
         threads: _,
     } = params;
-    let (k, n_clusters) = (*n_clusters, *n_clusters);
+    let n_clusters = match *k_range {
+        Some((low, high)) => {
+            if low < 2 || high.is_some_and(|high| high < low) {
+                let value = format!("{low} to {}", high.map_or("auto".into(), |h| h.to_string()));
+                let hint = "a range of k starts at 2 or more and does not end before it starts";
+                return Err(range("k range", value, hint));
+            }
+            high.unwrap_or(low)
+        }
+        None => *n_clusters,
+    };
+    let k = n_clusters;
     if k == 0 {
         return Err(ParamError::NoClusters.into());
     }

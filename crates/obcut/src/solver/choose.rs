@@ -11,12 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::graph::components::components;
 use crate::graph::layout::join;
-use crate::graph::spectral::FRAGMENT;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
+use crate::solver::finish::pieces;
 use crate::solver::init;
 use crate::solver::params::GraphKind;
 use crate::solver::plan::{Way, WayStart};
@@ -73,8 +72,8 @@ impl Problem<'_> {
         let (quiet, done) = (context.quietly(), AtomicUsize::new(0));
         let judged = context.each(ways.len(), |w| {
             let graph = self.join(&ways[w], sources);
-            let start = self.start(&graph, &ways[w], means.as_deref(), anchors, stream, context)?;
-            let labelled = self.cut(&graph, start, stream, context)?;
+            let start = self.start(&graph, &ways[w], means.as_deref(), anchors, stream, &quiet)?;
+            let labelled = self.cut(&graph, start, stream, &quiet)?;
             let tried = self.judge(&ways[w], &labelled.labels, rows.weights, sources);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             context.report(Stage::Choose, done, ways.len(), None)?;
@@ -128,13 +127,13 @@ impl Problem<'_> {
     /// Rules out what cuts a graph that is in exactly k pieces, unless that would leave nothing.
     fn rule_out(&self, tried: &mut [Tried], sources: &[Graph], weights: &[f64]) {
         let k = self.params.n_clusters;
-        let smallest = FRAGMENT * weights.iter().sum::<f64>() / k as f64;
         for (s, (part, graph)) in self.plan.sources.iter().zip(sources).enumerate() {
             if part.kind == GraphKind::Global || k == 1 {
                 continue;
             }
-            let pieces = components(graph, weights).mass.iter().filter(|&&m| m >= smallest).count();
-            if pieces == k && tried.iter().any(|t| !t.ruled_out && t.association[s].1 >= UNCUT) {
+            if pieces(graph, weights, k) == k
+                && tried.iter().any(|t| !t.ruled_out && t.association[s].1 >= UNCUT)
+            {
                 tried.iter_mut().for_each(|t| t.ruled_out |= t.association[s].1 < UNCUT);
             }
         }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ModelError};
 use crate::graph::layout::{Layout, Part};
 use crate::normalize::Scaling;
+use crate::solver::explain::Explanation;
 use crate::solver::model::Model;
 use crate::solver::params::{Params, Scale};
 use crate::solver::rule::Rule;
@@ -34,6 +35,8 @@ struct Header {
     ridge: f64,
     objective: Option<f64>,
     feature_names: Vec<String>,
+    #[serde(default)]
+    explanation: Explanation,
 }
 
 /// The part of the header that every version has.
@@ -60,6 +63,7 @@ impl Model {
             ridge: self.ridge,
             objective: self.objective,
             feature_names: self.feature_names.clone(),
+            explanation: self.explanation.clone(),
         };
         let mut arrays: Vec<(&str, Vec<usize>, &[f64])> = vec![
             ("anchor_weights", vec![columns], &self.rule.anchor_weights),
@@ -196,6 +200,7 @@ impl Model {
             sizes: vector("cluster_sizes", k)?,
             objective: header.objective,
             feature_names: header.feature_names,
+            explanation: header.explanation,
         })
     }
 }

@@ -1,6 +1,9 @@
 //! The end of a fit: the model, and the labels it gives.
 
 use crate::error::{DataError, Error};
+use crate::graph::Graph;
+use crate::graph::components::components;
+use crate::graph::spectral::FRAGMENT;
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::normalize::Scaling;
 use crate::observer::Stage;
@@ -8,17 +11,20 @@ use crate::parallel::Context;
 use crate::random::Stream;
 use crate::reduce::Reduced;
 use crate::solver::cutting::anchor_weights;
+use crate::solver::explain::Explanation;
 use crate::solver::model::Model;
 use crate::solver::params::{Init, Params};
 use crate::solver::plan::Plan;
 use crate::solver::problem::{Candidate, Problem};
 use crate::solver::rule::{self, Rule, best};
+use crate::solver::score::associations;
 use crate::solver::trace::Trace;
 use crate::table::Table;
 use crate::units::{ABSENT, Units};
 
 impl Problem<'_> {
-    /// The model, and the labels it gives to all rows.
+    /// The labels of all rows, the association of clusters with clusters (k × k), and the model that
+    /// gives those labels.
     pub fn finish(
         &self,
         kept: &mut Candidate,
@@ -27,7 +33,7 @@ impl Problem<'_> {
         reduced: Option<&Reduced>,
         (all, units): (&Table<'_>, &Units),
         context: &Context<'_>,
-    ) -> Result<(Vec<u32>, Model), Error> {
+    ) -> Result<(Vec<u32>, Vec<f64>, Model), Error> {
         let (params, k, weights) = (self.params, self.params.n_clusters, self.rows.weights);
         if let Some(reduced) = reduced {
             kept.anchors = reduced.restore(&kept.anchors, full, context)?;
@@ -78,6 +84,7 @@ impl Problem<'_> {
             sizes: Vec::new(),
             objective: kept.trace.objective.last().copied(),
             feature_names: Vec::new(),
+            explanation: Explanation::default(),
         };
         model.params.threads = 0;
         if let Init::Given(labels) = &mut model.params.init {
@@ -98,7 +105,8 @@ impl Problem<'_> {
         }
         model.sizes = vec![0.0; k];
         unit_labels.iter().zip(weights).for_each(|(&l, w)| model.sizes[l as usize] += w);
-        Ok((labels, model))
+        let association = associations(&kept.graph, &unit_labels, weights, k);
+        Ok((labels, association, model))
     }
 }
 
@@ -125,11 +133,17 @@ fn distinct(labels: &[u32]) -> usize {
     labels.iter().collect::<std::collections::HashSet<_>>().len()
 }
 
+/// Pieces of the graph that are large enough to be clusters.
+pub(crate) fn pieces(graph: &Graph, weights: &[f64], k: usize) -> usize {
+    let smallest = FRAGMENT * weights.iter().sum::<f64>() / k as f64;
+    components(graph, weights).mass.iter().filter(|&&mass| mass >= smallest).count()
+}
+
 /// Plain words about what a user should know.
 pub(crate) fn warnings(
     labels: &[u32],
     plan: &Plan,
-    n_fragments: usize,
+    (n_fragments, n_pieces): (usize, usize),
     model: &Model,
     trace: &Trace,
 ) -> Vec<String> {
@@ -148,6 +162,32 @@ pub(crate) fn warnings(
         warnings.push(format!(
             "{tiny} of {k} clusters hold less than 2 % of an average cluster; a smaller k may fit better"
         ));
+    }
+    let torn: Vec<String> = (model.explanation.clusters.iter().enumerate())
+        .filter(|(_, c)| c.nearest_share > c.cohesion)
+        .map(|(j, _)| j.to_string())
+        .collect();
+    if !torn.is_empty() {
+        warnings.push(format!(
+            "cluster(s) {} are tied more to another cluster than to themselves; a smaller k may fit better",
+            torn.join(", ")
+        ));
+    }
+    if n_pieces > k {
+        warnings.push(format!(
+            "the graph falls into {n_pieces} separate pieces of some size, more than k = {k}; a larger k may fit better"
+        ));
+    }
+    if let Some(path) = model.explanation.k_path.as_ref().filter(|path| !path.clear) {
+        let rivals: Vec<String> = path.rivals.iter().take(5).map(usize::to_string).collect();
+        warnings.push(if rivals.is_empty() {
+            format!("the data do not tell k: {k} scores best, but no number scores well")
+        } else {
+            format!(
+                "the data do not tell k clearly: {k} scores best, but others come near it: {}",
+                rivals.join(", ")
+            )
+        });
     }
     if n_fragments > 0 {
         warnings.push(format!(

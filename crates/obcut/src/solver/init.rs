@@ -12,7 +12,7 @@ use crate::solver::plan::Block;
 /// form does, or the graph falls apart into fragments.
 const ROWS_PER_GLOBAL_ANCHOR: usize = 10;
 const ROWS_PER_LOCAL_ANCHOR: usize = 10;
-const ROWS_PER_NEAR_ANCHOR: usize = 8;
+const ROWS_PER_NEAR_ANCHOR: usize = 4;
 /// Anchors per cluster, at least, in the automatic choice.
 const ANCHORS_PER_CLUSTER: usize = 3;
 

@@ -3,6 +3,7 @@
 mod check;
 pub(crate) mod choose;
 pub(crate) mod cutting;
+pub(crate) mod explain;
 mod file;
 mod finish;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod init;
 pub(crate) mod learn;
 pub mod model;
 pub mod params;
+pub(crate) mod path;
 mod plan;
 mod problem;
 pub mod rule;
@@ -28,6 +30,7 @@ use crate::random::Stream;
 use crate::reduce::Reduced;
 use crate::table::Table;
 use crate::units::Units;
+use explain::Explanation;
 use model::Model;
 use params::{Init, Params, Reduce};
 use plan::Plan;
@@ -95,15 +98,10 @@ fn fit_checked(
         let units = Units::new(&Table::new(*samples, &scaling), weights, &context)?;
         Ok::<_, Error>((scaling, units))
     })?;
-    let (k, n_distinct) = (params.n_clusters, units.n());
-    if n_distinct < k {
-        return Err(DataError::TooFewDistinct { n_distinct, n_clusters: k }.into());
-    }
+    let n_distinct = units.n();
     let all = Table::new(*samples, &scaling);
     let full = if units.is_identity() { all.clone() } else { all.subset(&units.first) };
     let given = given_anchors(params, &scaling);
-    let plan = Plan::new(params, n_distinct, full.d(), given.as_deref())?;
-
     let reduced = clock.time(Stage::Prepare, || {
         let wide = full.d() > WIDE * n_distinct && n_distinct <= REDUCED_ROWS;
         let wide = wide && !full.is_sparse() && given.is_none();
@@ -123,6 +121,20 @@ fn fit_checked(
     let start = unit_labels(params, &units);
     let total_square =
         clock.time(Stage::Prepare, || learn::total_square(table, &units.weight, &context))?;
+    let ridge = params.ridge * total_square / units.total;
+    let k_path = match params.k_range {
+        Some(range) => Some(clock.time(Stage::Path, || {
+            context.report(Stage::Path, 0, 0, None)?;
+            path::path(&rows, params, ridge, range, &context)
+        })?),
+        None => None,
+    };
+    let n_clusters = k_path.as_ref().map_or(params.n_clusters, |path| path.chosen);
+    let params = &Params { n_clusters, ..params.clone() };
+    if n_distinct < n_clusters {
+        return Err(DataError::TooFewDistinct { n_distinct, n_clusters }.into());
+    }
+    let plan = Plan::new(params, n_distinct, full.d(), given.as_deref())?;
     let problem =
         Problem { rows: &rows, plan: &plan, params, total: units.total, total_square, start };
 
@@ -143,13 +155,30 @@ fn fit_checked(
 
     let (labels, mut model) = clock.time(Stage::Finish, || {
         context.report(Stage::Finish, 0, 0, None)?;
-        problem.finish(&mut kept, &scaling, &full, reduced.as_ref(), (&all, &units), &context)
+        let (labels, association, mut model) = problem.finish(
+            &mut kept,
+            &scaling,
+            &full,
+            reduced.as_ref(),
+            (&all, &units),
+            &context,
+        )?;
+        let k = params.n_clusters;
+        model.explanation = Explanation {
+            clusters: explain::clusters(samples, &labels, weights, &association, k, &context)?,
+            tried: kept.trace.tried.clone(),
+            k_path,
+        };
+        Ok::<_, Error>((labels, model))
     })?;
     model.sizes.iter_mut().for_each(|n| *n *= unit);
+    model.explanation.clusters.iter_mut().for_each(|c| c.weight *= unit);
     let mut trace = kept.trace;
     trace.scores = scores;
     trace.seconds = clock.finish();
-    let warnings = finish::warnings(&labels, &plan, kept.n_fragments, &model, &trace);
+    let n_pieces = finish::pieces(&kept.graph, &units.weight, params.n_clusters);
+    let pieces = (kept.n_fragments, n_pieces);
+    let warnings = finish::warnings(&labels, &plan, pieces, &model, &trace);
     Ok(Fit { labels, model, trace, warnings })
 }
 

@@ -13,6 +13,7 @@ use crate::matrix::Samples;
 use crate::normalize::{self, Scaling};
 use crate::observer::Observer;
 use crate::parallel::Context;
+use crate::solver::explain::Explanation;
 use crate::solver::params::{Params, Scale};
 use crate::solver::rule::{RowScore, Rule, best, top_two};
 use crate::table::{Points, Scratch, Table};
@@ -39,6 +40,7 @@ pub struct Model {
     pub(crate) sizes: Vec<f64>,
     pub(crate) objective: Option<f64>,
     pub(crate) feature_names: Vec<String>,
+    pub(crate) explanation: Explanation,
 }
 
 /// Gains of every cluster for every row.
@@ -110,6 +112,11 @@ impl Model {
     /// Names of the features, empty when they have none.
     pub fn feature_names(&self) -> &[String] {
         &self.feature_names
+    }
+
+    /// What the fit found: its clusters, what was tried, and how the numbers of clusters scored.
+    pub fn explanation(&self) -> &Explanation {
+        &self.explanation
     }
 
     /// Names the features.

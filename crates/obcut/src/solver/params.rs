@@ -213,8 +213,11 @@ impl Init {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
-    /// Number of clusters, k.
+    /// Number of clusters, k. With a `k_range` this is what the choice found.
     pub n_clusters: usize,
+    /// Chooses k from this range, both ends included; without an upper end it follows from the rows.
+    #[serde(default)]
+    pub k_range: Option<(usize, Option<usize>)>,
     /// How a row of B is made.
     pub graph: GraphKind,
     /// How much the automatic choice of the graph tries.
@@ -283,6 +286,7 @@ impl Params {
     pub fn new(n_clusters: usize) -> Self {
         Self {
             n_clusters,
+            k_range: None,
             graph: GraphKind::Auto,
             effort: Effort::Auto,
             n_anchors: None,
@@ -311,6 +315,11 @@ impl Params {
             seed: 0,
             threads: 0,
         }
+    }
+
+    /// The same, with k chosen from the data as well.
+    pub fn auto() -> Self {
+        Self { k_range: Some((2, None)), ..Self::new(0) }
     }
 
     /// The method as the paper prints it, with what the authors' program adds to the print.

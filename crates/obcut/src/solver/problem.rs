@@ -132,7 +132,7 @@ impl Problem<'_> {
             let trial = Problem { rows: &part, start: given, ..*self };
             let sources = clock.time(Stage::Graph, || sources(&table))?;
             let choice = clock.time(Stage::Choose, || {
-                context.report(Stage::Choose, 0, 0, None)?;
+                context.report(Stage::Choose, 0, plan.ways.len(), None)?;
                 trial.choose(&sources, &anchors, stream, context)
             })?;
             drop(sources);
@@ -144,7 +144,7 @@ impl Problem<'_> {
         }
         let sources = clock.time(Stage::Graph, || sources(rows.table))?;
         let choice = clock.time(Stage::Choose, || {
-            context.report(Stage::Choose, 0, 0, None)?;
+            context.report(Stage::Choose, 0, plan.ways.len(), None)?;
             self.choose(&sources, &anchors, stream, context)
         })?;
         let way = &plan.ways[choice.way];

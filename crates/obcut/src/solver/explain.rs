@@ -1,0 +1,219 @@
+//! What a fit found, as data: the clusters, what sets them apart, and what was tried.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::matrix::Samples;
+use crate::parallel::Context;
+use crate::solver::choose::Tried;
+use crate::solver::path::KPath;
+
+/// Features listed for a cluster.
+const FEATURES: usize = 5;
+
+/// Facts about a fit that a model carries.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// One entry per cluster.
+    pub clusters: Vec<ClusterInfo>,
+    /// Graphs and starts that the automatic choice tried; empty when the graph was named.
+    pub tried: Vec<Tried>,
+    /// Numbers of clusters that were tried, when k was chosen.
+    pub k_path: Option<KPath>,
+}
+
+/// One cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClusterInfo {
+    /// Rows in it.
+    pub rows: usize,
+    /// Sum of their weights.
+    pub weight: f64,
+    /// Chance that a step from one of its rows to an anchor and back ends in the cluster: 1 when it
+    /// shares no link.
+    pub cohesion: f64,
+    /// The other cluster that such a step ends in most often, if it ends in any.
+    pub nearest: Option<u32>,
+    /// How often it does.
+    pub nearest_share: f64,
+    /// Features that differ most from the table as a whole, the most first.
+    pub features: Vec<FeatureInfo>,
+}
+
+/// A feature of a cluster, in the units of the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeatureInfo {
+    /// Column of the table.
+    pub index: usize,
+    /// Mean over the cluster.
+    pub mean: f64,
+    /// Mean over the table.
+    pub overall: f64,
+    /// The difference in standard deviations of the table.
+    pub difference: f64,
+}
+
+/// The clusters of a fit. `association` is k × k, see [`super::score::associations`].
+pub(crate) fn clusters(
+    samples: &Samples<'_>,
+    labels: &[u32],
+    weights: Option<&[f64]>,
+    association: &[f64],
+    k: usize,
+    context: &Context<'_>,
+) -> Result<Vec<ClusterInfo>, Error> {
+    let moments = Moments::new(samples, labels, weights, k, context)?;
+    let mut rows = vec![0; k];
+    labels.iter().for_each(|&l| rows[l as usize] += 1);
+    Ok((0..k)
+        .map(|j| {
+            let shares = &association[j * k..(j + 1) * k];
+            let others = (0..k).filter(|&l| l != j && shares[l] > 0.0);
+            let nearest = others.max_by(|&a, &b| shares[a].total_cmp(&shares[b]).then(b.cmp(&a)));
+            ClusterInfo {
+                rows: rows[j],
+                weight: moments.weights[j],
+                cohesion: shares[j].min(1.0),
+                nearest: nearest.map(|l| l as u32),
+                nearest_share: nearest.map_or(0.0, |l| shares[l]),
+                features: moments.features(j),
+            }
+        })
+        .collect())
+}
+
+/// Weighted sums of the features, by cluster and squared over all.
+struct Moments {
+    d: usize,
+    /// Taken off every value before it is squared, so that a large offset does not drown the spread:
+    /// the first row of a dense table.
+    origin: Vec<f64>,
+    weights: Vec<f64>,
+    /// k × d.
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Moments {
+    fn new(
+        samples: &Samples<'_>,
+        labels: &[u32],
+        weights: Option<&[f64]>,
+        k: usize,
+        context: &Context<'_>,
+    ) -> Result<Self, Error> {
+        let d = samples.n_cols();
+        let mut origin = vec![0.0; d];
+        if !samples.is_sparse() {
+            samples.each(0, |f, v| origin[f] = v);
+        }
+        let empty = || Self {
+            d,
+            origin: Vec::new(),
+            weights: vec![0.0; k],
+            sums: vec![0.0; k * d],
+            squares: vec![0.0; d],
+        };
+        let mut all = empty();
+        context.fold(
+            samples.n_rows(),
+            |range| {
+                let mut part = empty();
+                for i in range {
+                    let (j, w) = (labels[i] as usize, weights.map_or(1.0, |w| w[i]));
+                    part.weights[j] += w;
+                    let sums = &mut part.sums[j * d..(j + 1) * d];
+                    let squares = &mut part.squares;
+                    samples.each(i, |f, v| {
+                        let v = v - origin[f];
+                        sums[f] += w * v;
+                        squares[f] += w * v * v;
+                    });
+                }
+                part
+            },
+            |part| {
+                let add = |to: &mut [f64], from: &[f64]| {
+                    to.iter_mut().zip(from).for_each(|(a, b)| *a += b);
+                };
+                add(&mut all.weights, &part.weights);
+                add(&mut all.sums, &part.sums);
+                add(&mut all.squares, &part.squares);
+            },
+        )?;
+        all.origin = origin;
+        Ok(all)
+    }
+
+    /// The features of a cluster that differ most, of those that vary at all.
+    fn features(&self, j: usize) -> Vec<FeatureInfo> {
+        let (d, k) = (self.d, self.weights.len());
+        let total: f64 = self.weights.iter().sum();
+        if self.weights[j] <= 0.0 || k < 2 {
+            return Vec::new();
+        }
+        let mut found: Vec<FeatureInfo> = (0..d)
+            .filter_map(|f| {
+                let overall = (0..k).map(|l| self.sums[l * d + f]).sum::<f64>() / total;
+                let variance = self.squares[f] / total - overall * overall;
+                let mean = self.sums[j * d + f] / self.weights[j];
+                let difference = (mean - overall) / variance.max(0.0).sqrt();
+                // Rounding leaves a little variance in a constant column.
+                let varies = variance > 1e-12 * (overall * overall).max(f64::MIN_POSITIVE);
+                let (mean, overall) = (mean + self.origin[f], overall + self.origin[f]);
+                (varies && difference.is_finite()).then_some(FeatureInfo {
+                    index: f,
+                    mean,
+                    overall,
+                    difference,
+                })
+            })
+            .collect();
+        let order = |a: &FeatureInfo, b: &FeatureInfo| {
+            b.difference.abs().total_cmp(&a.difference.abs()).then(a.index.cmp(&b.index))
+        };
+        if found.len() > FEATURES {
+            found.select_nth_unstable_by(FEATURES, order);
+            found.truncate(FEATURES);
+        }
+        found.sort_by(order);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::DenseRef;
+    use crate::observer::Silent;
+
+    #[test]
+    fn clusters_are_told_apart_by_the_features_that_differ() {
+        // The second feature separates the clusters, the first does not, the third never changes.
+        let x = [0.0, 10.0, 7.0, 1.0, 10.0, 7.0, 0.0, 20.0, 7.0, 1.0, 20.0, 7.0];
+        let samples: Samples<'_> = DenseRef::new(&x, 4, 3).unwrap().into();
+        let context = Context::new(2, &Silent).unwrap();
+        let association = [0.9, 0.1, 0.3, 0.7];
+        let found = clusters(&samples, &[0, 0, 1, 1], None, &association, 2, &context).unwrap();
+        assert_eq!((found[0].rows, found[0].nearest), (2, Some(1)));
+        assert_eq!((found[1].cohesion, found[1].nearest_share), (0.7, 0.3));
+        let features: Vec<usize> = found[0].features.iter().map(|f| f.index).collect();
+        assert_eq!(features, [1, 0]);
+        let first = &found[0].features[0];
+        assert_eq!((first.mean, first.overall, first.difference), (10.0, 15.0, -1.0));
+    }
+
+    #[test]
+    fn weights_count_as_copies() {
+        let (once, twice) = ([0.0, 1.0, 5.0], [0.0, 1.0, 5.0, 5.0]);
+        let context = Context::new(1, &Silent).unwrap();
+        let of = |x: &[f64], labels: &[u32], weights: Option<&[f64]>| {
+            let samples: Samples<'_> = DenseRef::new(x, x.len(), 1).unwrap().into();
+            clusters(&samples, labels, weights, &[1.0, 0.0, 0.0, 1.0], 2, &context).unwrap()
+        };
+        let a = of(&once, &[0, 0, 1], Some(&[1.0, 1.0, 2.0]));
+        let b = of(&twice, &[0, 0, 1, 1], None);
+        assert_eq!(a[1].features, b[1].features);
+        assert_eq!((a[1].weight, b[1].weight, a[1].rows), (2.0, 2.0, 1));
+    }
+}
