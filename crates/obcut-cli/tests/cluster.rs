@@ -76,6 +76,35 @@ fn json_is_one_document_with_all_facts() {
 }
 
 #[test]
+fn k_can_be_chosen_and_the_result_explained() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(240));
+    let args = "cluster x.csv -k auto --truth class --explain --threads 2 -o l.csv --model m";
+    let run = folder.run(args).ok();
+    insta::assert_snapshot!(without_times(&run.stderr));
+    let json = folder.run("cluster x.csv -k 2-8 --truth class --json -o j.csv").ok().json();
+    let facts = &json["explanation"];
+    assert_eq!(facts["k_path"]["chosen"], 3);
+    assert_eq!(facts["k_path"]["clear"], true);
+    assert_eq!(facts["k_path"]["tried"].as_array().unwrap().len(), 7);
+    assert_eq!(facts["clusters"][0]["rows"], 80);
+    assert!(facts["clusters"][0]["features"][0]["name"].is_string());
+    let tried = facts["tried"].as_array().unwrap();
+    assert_eq!(tried.iter().filter(|t| t["kept"] == true).count(), 1);
+    assert_eq!(json["settings"]["n_clusters"], 3);
+    // The model file remembers it all.
+    let model = folder.run("info m --json").ok().json();
+    assert_eq!(model["explanation"]["k_path"]["chosen"], 3);
+    assert_eq!(model["explanation"]["tried"].as_array().unwrap().len(), tried.len());
+    let wrong = folder.run("cluster missing.csv -k 9-3");
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("from 9 to 3"), "{}", wrong.stderr);
+    let wrong = folder.run("cluster missing.csv -k many");
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("nor a range like 5-30"), "{}", wrong.stderr);
+}
+
+#[test]
 fn quiet_says_nothing_and_verbose_says_more() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(90));

@@ -149,9 +149,13 @@ fn plus_plus(
                 rows.table.distances(i, &points, &[0], (&[dot], norm), &mut row, &mut distance);
                 *near = near.min(distance[0]);
                 let mass = rows.weights[i] * *near;
-                let clock = -stream.uniform(rows.keys[i]).ln() / mass;
-                let this = (clock, rows.keys[i], i as u32);
-                if mass > 0.0 && (this.0, this.1) < (best.0, best.1) {
+                let u = stream.uniform(rows.keys[i]);
+                // -ln u >= 1 - u: most rows are out without their logarithm.
+                if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
+                    continue;
+                }
+                let this = (-u.ln() / mass, rows.keys[i], i as u32);
+                if (this.0, this.1) < (best.0, best.1) {
                     best = this;
                 }
             }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{fit_ok, to_sparse};
-use obcut::{CutParams, GraphKind, Init, Learn, Params, RowSolver, Silent, cut, synthetic};
+use obcut::{CutParams, Effort, GraphKind, Init, Learn, Params, RowSolver, Silent, cut, synthetic};
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
@@ -27,7 +27,14 @@ fn the_number_of_threads_does_not_change_a_bit() {
             row_solver: RowSolver::Authors,
             ..Params::paper(7)
         },
-        Params { init: Init::KMeans, learn: Learn::GraphOnly, max_iter: 3, ..base },
+        Params { k_range: Some((2, Some(9))), effort: Effort::Fast, ..base.clone() },
+        Params {
+            graph: GraphKind::Distance,
+            init: Init::KMeans,
+            learn: Learn::GraphOnly,
+            max_iter: 3,
+            ..base
+        },
     ];
     for matrix in [&data.matrix, &sparse] {
         for params in &settings {
@@ -56,4 +63,25 @@ fn a_cut_is_the_same_for_any_number_of_threads() {
     let one = cut(&samples, &CutParams { threads: 1, ..CutParams::new(4) }, &Silent).unwrap();
     let many = cut(&samples, &CutParams { threads: 5, ..CutParams::new(4) }, &Silent).unwrap();
     assert_eq!(one, many);
+}
+
+#[test]
+fn a_choice_on_a_sample_of_the_rows_is_the_same_for_any_threads_and_order() {
+    // More rows than the trial of this effort takes.
+    let data = synthetic::blobs(11_000, 3, 4, synthetic::BLOBS_SPREAD, 2);
+    let params = Params { effort: Effort::Fast, n_anchors: Some(100), ..Params::new(4) };
+    let one = fit_ok(&data.matrix, None, &Params { threads: 1, ..params.clone() });
+    let three = fit_ok(&data.matrix, None, &Params { threads: 3, ..params.clone() });
+    assert_eq!((&one.labels, &one.model), (&three.labels, &three.model));
+    assert_eq!(one.trace.tried.len(), 3);
+    assert_eq!(one.trace.tried.iter().filter(|t| t.kept).count(), 1);
+    let samples = data.matrix.samples().unwrap();
+    assert_eq!(one.labels, one.model.predict(&samples, 2, &Silent).unwrap());
+    let order = common::order(data.labels.len(), 3);
+    let shuffled = fit_ok(&common::rows(&data.matrix, &order), None, &params);
+    assert_eq!(one.model.graph(), shuffled.model.graph());
+    for (a, b) in one.trace.tried.iter().zip(&shuffled.trace.tried) {
+        // Sums in another order.
+        assert!((a.score - b.score).abs() < 1e-6, "{a:?} {b:?}");
+    }
 }

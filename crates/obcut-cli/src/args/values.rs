@@ -62,7 +62,12 @@ pub fn clusters(text: &str) -> Result<Clusters, String> {
     let wrong = || "neither a whole number, nor 'auto', nor a range like 5-30".to_string();
     let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
     match text.split_once('-') {
-        Some((low, high)) => Ok(Clusters::Choose(number(low)?, Some(number(high)?))),
+        Some((low, high)) => match (number(low)?, number(high)?) {
+            (low, high) if low < 2 || high < low => Err(format!(
+                "a range goes from 2 or more to something larger, not from {low} to {high}"
+            )),
+            (low, high) => Ok(Clusters::Choose(low, Some(high))),
+        },
         None => Ok(Clusters::Given(number(text)?)),
     }
 }

@@ -37,7 +37,7 @@ const ROWS: usize = 8000;
 const VIEWS: usize = 3;
 /// Rows per cluster, at least, of the largest k tried unless a range is given.
 const ROWS_PER_CLUSTER: usize = 24;
-const MOST_CLUSTERS: usize = 100;
+const MOST_CLUSTERS: usize = 60;
 /// A rival scores at least this share of the best,
 const RIVAL: f64 = 0.95;
 /// and its k is at least this share away.
@@ -52,8 +52,8 @@ const DISCRETISE: Schedule = Schedule {
     seeding: Seeding::PlusPlus,
     iterations: 30,
     restarts: 2,
-    rows_per_center: Some(20),
-    full_passes: 2,
+    rows_per_center: None,
+    full_passes: 0,
 };
 
 /// How every k scored, and which one was taken.
