@@ -245,3 +245,27 @@ fn exceptions(tensors: &SafeTensors<'_>, k: usize) -> Result<Vec<(u64, u32)>, Mo
     }
     Ok(exceptions)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header as format 1 wrote it: no parts, no effort, no range of k, no explanation.
+    #[test]
+    fn headers_of_format_1_are_read() {
+        let mut params = serde_json::to_value(Params::new(2)).unwrap();
+        let fields = params.as_object_mut().unwrap();
+        fields.remove("effort");
+        fields.remove("k_range");
+        fields.insert("graph".into(), "local".into());
+        let text = serde_json::json!({
+            "format": 1, "version": "0.1.0", "params": params, "scale": "minmax", "n_sets": 3,
+            "ridge": 0.0, "objective": null, "feature_names": [],
+        })
+        .to_string();
+        let header: Header = serde_json::from_str(&text).unwrap();
+        let found = layout(&header, 12).unwrap();
+        assert_eq!(found, Layout::single(crate::solver::params::GraphKind::Local, 4, 3));
+        assert!(layout(&header, 13).is_err());
+    }
+}
