@@ -82,7 +82,7 @@ def test_a_model_is_read_by_safetensors_and_says_what_it_is(obcut, tmp_path):
     with safe_open(model, "numpy") as file:
         header = json.loads(file.metadata()["obcut"])
         anchors = file.get_tensor("anchors")
-    assert header["params"]["n_clusters"] == 2 and header["format"] == 1
+    assert header["params"]["n_clusters"] == 2 and header["format"] == 2
     assert anchors.shape[1] == 2 and np.isfinite(anchors).all()
     again = tmp_path / "again.npy"
     obcut("predict", model, data, "-o", again)
