@@ -181,7 +181,7 @@ pub(crate) fn warnings(
     if let Some(path) = model.explanation.k_path.as_ref().filter(|path| !path.clear) {
         let rivals: Vec<String> = path.rivals.iter().take(5).map(usize::to_string).collect();
         warnings.push(if rivals.is_empty() {
-            format!("the data do not tell k: {k} scores best, but no number scores well")
+            format!("the data do not tell k: {k} scores best, but not well enough to be sure")
         } else {
             format!(
                 "the data do not tell k clearly: {k} scores best, but others come near it: {}",

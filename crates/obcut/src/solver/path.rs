@@ -42,8 +42,10 @@ const MOST_CLUSTERS: usize = 60;
 const RIVAL: f64 = 0.95;
 /// and its k is at least this share away.
 const APART: f64 = 0.2;
-/// Below this score no k is clear.
+/// Below this score no k is clear,
 const CLEAR: f64 = 0.5;
+/// and below this one k = 2 is not: views agree on the two halves of any drawn-out cloud.
+const CLEAR_HALVES: f64 = 0.9;
 /// From this k on the path takes steps of about an eighth.
 const DENSE_STEPS: usize = 16;
 
@@ -262,7 +264,8 @@ fn pick(tried: Vec<KTried>) -> KPath {
         tried.iter().filter(apart).filter(|t| t.score >= RIVAL * best.score).collect();
     rivals.sort_by(|a, b| b.score.total_cmp(&a.score));
     let rivals: Vec<usize> = rivals.iter().map(|t| t.n_clusters).collect();
-    let clear = rivals.is_empty() && best.score >= CLEAR;
+    let needed = if best.n_clusters == 2 { CLEAR_HALVES } else { CLEAR };
+    let clear = rivals.is_empty() && best.score >= needed;
     KPath { chosen: best.n_clusters, clear, rivals, eigengap: 0, tried }
 }
 
@@ -289,6 +292,8 @@ mod tests {
         assert_eq!(found.rivals, [30, 20]);
         assert!(pick(tried(&[(2, 0.7), (8, 0.79), (9, 0.8), (20, 0.6)])).clear);
         assert!(!pick(tried(&[(2, 0.1), (8, 0.4)])).clear);
+        assert!(!pick(tried(&[(2, 0.8), (8, 0.4)])).clear);
+        assert!(pick(tried(&[(2, 0.95), (8, 0.4)])).clear);
     }
 
     #[test]
