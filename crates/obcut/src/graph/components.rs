@@ -2,10 +2,24 @@
 
 use super::Graph;
 
+/// A piece with less than this share of an average cluster is a fragment, too small to be one.
+const FRAGMENT: f64 = 0.1;
+
 /// The pieces of a graph: a number for every anchor, and the weight of the samples in each piece.
 pub(crate) struct Components {
     pub of_anchor: Vec<u32>,
     pub mass: Vec<f64>,
+}
+
+/// Weight from which a piece can be one of k clusters.
+pub(crate) fn sizeable(weights: &[f64], k: usize) -> f64 {
+    FRAGMENT * weights.iter().sum::<f64>() / k as f64
+}
+
+/// Pieces of a graph that can be one of k clusters.
+pub(crate) fn n_sizeable(graph: &Graph, weights: &[f64], k: usize) -> usize {
+    let smallest = sizeable(weights, k);
+    components(graph, weights).mass.iter().filter(|&&mass| mass >= smallest).count()
 }
 
 /// Finds the pieces by joining the anchors that share a sample. Anchors without samples are pieces
@@ -59,5 +73,8 @@ mod tests {
         let found = components(&graph, &[1.0, 2.0, 3.0]);
         assert_eq!(found.of_anchor, [0, 1, 0, 0, 2, 2]);
         assert_eq!(found.mass, [5.0, 0.0, 1.0]);
+        // An average one of two clusters weighs 3, so 0.3 is enough; one of a hundred, less.
+        assert_eq!(n_sizeable(&graph, &[0.2, 2.0, 3.0], 2), 1);
+        assert_eq!(n_sizeable(&graph, &[0.2, 2.0, 3.0], 100), 2);
     }
 }

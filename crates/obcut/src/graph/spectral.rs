@@ -10,7 +10,7 @@
 //! little weight is spread over all pairs of anchors.
 
 use super::Graph;
-use super::components::{Components, components};
+use super::components::{Components, components, sizeable};
 use crate::error::Error;
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::linalg::eigen;
@@ -22,8 +22,6 @@ use crate::parallel::Context;
 use crate::random::Stream;
 use crate::table::{Table, squared_distance};
 
-/// A piece with less than this share of an average cluster is a fragment.
-pub(crate) const FRAGMENT: f64 = 0.1;
 /// Up to this many anchors their affinity is formed; beyond, only multiplied with.
 const DENSE_ANCHORS: usize = 3000;
 /// Share of the mean degree that is spread over all anchors when fragments cannot be tied.
@@ -99,7 +97,7 @@ pub(crate) fn spectrum(
 ) -> Result<Spectrum, Error> {
     let m = graph.n_cols;
     let pieces = components(graph, weights);
-    let smallest = FRAGMENT * weights.iter().sum::<f64>() / k as f64;
+    let smallest = sizeable(weights, k);
     let small: Vec<bool> = pieces.mass.iter().map(|&mass| mass < smallest).collect();
     let n_pieces = small.iter().filter(|s| !**s).count();
     let n_fragments = pieces.mass.iter().filter(|&&mass| mass > 0.0 && mass < smallest).count();

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::graph::Graph;
+use crate::graph::components::n_sizeable;
 use crate::graph::layout::join;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
-use crate::solver::finish::pieces;
 use crate::solver::init;
 use crate::solver::params::GraphKind;
 use crate::solver::plan::{Way, WayStart};
@@ -131,7 +131,7 @@ impl Problem<'_> {
             if part.kind == GraphKind::Global || k == 1 {
                 continue;
             }
-            if pieces(graph, weights, k) == k
+            if n_sizeable(graph, weights, k) == k
                 && tried.iter().any(|t| !t.ruled_out && t.association[s].1 >= UNCUT)
             {
                 tried.iter_mut().for_each(|t| t.ruled_out |= t.association[s].1 < UNCUT);

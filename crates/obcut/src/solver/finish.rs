@@ -1,9 +1,6 @@
 //! The end of a fit: the model, and the labels it gives.
 
 use crate::error::{DataError, Error};
-use crate::graph::Graph;
-use crate::graph::components::components;
-use crate::graph::spectral::FRAGMENT;
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::normalize::Scaling;
 use crate::observer::Stage;
@@ -131,12 +128,6 @@ fn prototypes(
 
 fn distinct(labels: &[u32]) -> usize {
     labels.iter().collect::<std::collections::HashSet<_>>().len()
-}
-
-/// Pieces of the graph that are large enough to be clusters.
-pub(crate) fn pieces(graph: &Graph, weights: &[f64], k: usize) -> usize {
-    let smallest = FRAGMENT * weights.iter().sum::<f64>() / k as f64;
-    components(graph, weights).mass.iter().filter(|&&mass| mass >= smallest).count()
 }
 
 /// Plain words about what a user should know.

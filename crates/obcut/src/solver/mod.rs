@@ -21,6 +21,7 @@ pub mod trace;
 pub(crate) mod update;
 
 use crate::error::{DataError, Error};
+use crate::graph::components::n_sizeable;
 use crate::kmeans::Weighted;
 use crate::matrix::{DenseRef, Samples};
 use crate::normalize::Scaling;
@@ -176,7 +177,7 @@ fn fit_checked(
     let mut trace = kept.trace;
     trace.scores = scores;
     trace.seconds = clock.finish();
-    let n_pieces = finish::pieces(&kept.graph, &units.weight, params.n_clusters);
+    let n_pieces = n_sizeable(&kept.graph, &units.weight, params.n_clusters);
     let pieces = (kept.n_fragments, n_pieces);
     let warnings = finish::warnings(&labels, &plan, pieces, &model, &trace);
     Ok(Fit { labels, model, trace, warnings })
