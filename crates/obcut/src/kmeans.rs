@@ -5,10 +5,11 @@
 //! outliers, and outlier anchors become fragments of the graph.
 
 use crate::error::Error;
+use crate::linalg::simd::{squared_distance, vectorised};
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::{self, Stream};
-use crate::table::{BLOCK, Points, Scratch, Table, squared_distance};
+use crate::table::{BLOCK, Gathered, Points, Scratch, Table};
 
 /// How the centres start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,9 @@ pub(crate) struct Schedule {
     /// Lloyd iterations at most.
     pub iterations: usize,
     pub restarts: usize,
-    /// Rows per centre that are iterated on; `None` takes all.
+    /// Rows per centre of the sample that the restarts run on; `None` takes all.
+    pub rows_per_restart: Option<usize>,
+    /// Rows per centre that the best of them is iterated on; `None` takes all.
     pub rows_per_center: Option<usize>,
     /// Iterations on all rows after those on a sample.
     pub full_passes: usize,
@@ -41,12 +44,14 @@ pub(crate) struct Centers {
     pub inertia: f64,
 }
 
-/// One assignment of all rows to their nearest centres.
-pub(crate) struct Assignment {
-    pub labels: Vec<u32>,
-    /// Squared distance to the nearest centre.
-    pub distances: Vec<f64>,
-    pub inertia: f64,
+/// One pass over the rows: the nearest centre of each with the squared distance to it, and the sums that
+/// the next centres are made of.
+struct Pass {
+    nearest: Vec<(u32, f64)>,
+    inertia: f64,
+    /// k × d.
+    sums: Vec<f64>,
+    weights: Vec<f64>,
 }
 
 /// Weighted rows with their keys.
@@ -55,6 +60,45 @@ pub(crate) struct Weighted<'t, 'a> {
     pub table: &'t Table<'a>,
     pub weights: &'t [f64],
     pub keys: &'t [u64],
+}
+
+/// Some of the rows.
+pub(crate) struct Sample<'a> {
+    /// Positions of the rows, ascending.
+    pub chosen: Vec<u32>,
+    rows: Gathered<'a>,
+    weights: Vec<f64>,
+    keys: Vec<u64>,
+}
+
+impl<'a> Weighted<'_, 'a> {
+    /// `count` rows, or all, chosen at random by their content.
+    pub fn sample(
+        &self,
+        count: usize,
+        stream: Stream,
+        context: &Context<'_>,
+    ) -> Result<Sample<'a>, Error> {
+        let mut chosen = random::choose(self.keys, count, stream);
+        chosen.sort_unstable();
+        Ok(Sample {
+            rows: self.table.gather(&chosen, context)?,
+            weights: chosen.iter().map(|&i| self.weights[i as usize]).collect(),
+            keys: chosen.iter().map(|&i| self.keys[i as usize]).collect(),
+            chosen,
+        })
+    }
+}
+
+impl Sample<'_> {
+    pub fn table(&self) -> Result<Table<'_>, Error> {
+        self.rows.table()
+    }
+
+    /// The sample with its table.
+    pub fn rows<'t, 's>(&'t self, table: &'t Table<'s>) -> Weighted<'t, 's> {
+        Weighted { table, weights: &self.weights, keys: &self.keys }
+    }
 }
 
 /// Finds `k` centres; there must be at least `k` rows.
@@ -67,18 +111,24 @@ pub(crate) fn fit(
     stage: Stage,
 ) -> Result<Centers, Error> {
     let n = rows.table.n();
-    let sample = schedule.rows_per_center.map_or(n, |per| per.saturating_mul(k).max(2_000)).min(n);
-    if sample >= n {
+    let count = |per: Option<usize>| per.map_or(n, |per| per.saturating_mul(k).max(2_000)).min(n);
+    let some = count(schedule.rows_per_center);
+    let few = count(schedule.rows_per_restart).min(some);
+    // Samples of one stream: the smaller one is part of the larger.
+    let sample = |count: usize| rows.sample(count, stream.named("sample"), context);
+    if few == n {
         return best_of(rows, k, schedule, stream, context, stage);
     }
-    let mut chosen = random::choose(rows.keys, sample, stream.named("sample"));
-    chosen.sort_unstable(); // as they lie in memory
-    let table = rows.table.subset(&chosen);
-    let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
-    let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
-    let part = Weighted { table: &table, weights: &weights, keys: &keys };
-    let centers = best_of(&part, k, schedule, stream, context, stage)?;
-    lloyd(rows, centers, schedule.full_passes, context, stage)
+    let part = sample(few)?;
+    let table = part.table()?;
+    let mut centers = best_of(&part.rows(&table), k, schedule, stream, context, stage)?;
+    if few < some && some < n {
+        let part = sample(some)?;
+        let table = part.table()?;
+        centers = lloyd(&part.rows(&table), centers, schedule.iterations, context, stage)?;
+    }
+    let passes = if some == n { schedule.iterations } else { schedule.full_passes };
+    lloyd(rows, centers, passes, context, stage)
 }
 
 fn best_of(
@@ -137,29 +187,10 @@ fn plus_plus(
         rows.table.row(*chosen.last().expect("one at least") as usize, &mut center);
         let points = rows.table.points(center.clone());
         let firsts = context.map_into(n, &mut nearest, 1, |range, nearest| {
-            let (mut row, mut distance, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
-            let mut best = (f64::INFINITY, u64::MAX, 0u32);
-            for (i, near) in range.zip(nearest) {
-                let (dot, norm) = if rows.table.is_sparse() {
-                    let norm = rows.table.squared_norm(i, &mut scratch);
-                    (rows.table.products(i..i + 1, &points, &mut scratch)[0], norm)
-                } else {
-                    (0.0, 0.0)
-                };
-                rows.table.distances(i, &points, &[0], (&[dot], norm), &mut row, &mut distance);
-                *near = near.min(distance[0]);
-                let mass = rows.weights[i] * *near;
-                let u = stream.uniform(rows.keys[i]);
-                // -ln u >= 1 - u: most rows are out without their logarithm.
-                if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
-                    continue;
-                }
-                let this = (-u.ln() / mass, rows.keys[i], i as u32);
-                if (this.0, this.1) < (best.0, best.1) {
-                    best = this;
-                }
-            }
-            best
+            vectorised(
+                #[inline(always)]
+                || first_clock(rows, range, &points, nearest, stream),
+            )
         })?;
         let best = firsts
             .into_iter()
@@ -178,6 +209,41 @@ fn plus_plus(
     Ok(chosen)
 }
 
+/// The row of a range whose clock rings first, after the distances to the nearest centre have taken in
+/// one more centre.
+#[inline(always)]
+fn first_clock(
+    rows: &Weighted<'_, '_>,
+    range: std::ops::Range<usize>,
+    points: &Points,
+    nearest: &mut [f64],
+    stream: Stream,
+) -> (f64, u64, u32) {
+    let (mut row, mut distance, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+    let mut best = (f64::INFINITY, u64::MAX, 0u32);
+    for (i, near) in range.zip(nearest) {
+        let (dot, norm) = if rows.table.is_sparse() {
+            let norm = rows.table.squared_norm(i, &mut scratch);
+            (rows.table.products(i..i + 1, points, &mut scratch)[0], norm)
+        } else {
+            (0.0, 0.0)
+        };
+        rows.table.distances(i, points, &[0], (&[dot], norm), &mut row, &mut distance);
+        *near = near.min(distance[0]);
+        let mass = rows.weights[i] * *near;
+        let u = stream.uniform(rows.keys[i]);
+        // -ln u >= 1 - u: most rows are out without their logarithm.
+        if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
+            continue;
+        }
+        let this = (-u.ln() / mass, rows.keys[i], i as u32);
+        if (this.0, this.1) < (best.0, best.1) {
+            best = this;
+        }
+    }
+    best
+}
+
 /// Up to `iterations` of Lloyd, ending early when no label changes.
 fn lloyd(
     rows: &Weighted<'_, '_>,
@@ -186,135 +252,135 @@ fn lloyd(
     context: &Context<'_>,
     stage: Stage,
 ) -> Result<Centers, Error> {
-    let mut last: Vec<u32> = Vec::new();
+    let n = rows.table.n();
+    let mut norms = vec![0.0; if iterations > 0 { n } else { 0 }];
+    if iterations > 0 {
+        context.map_into(n, &mut norms, 1, |range, out| rows.table.squared_norms(range, out))?;
+    }
+    let mut last: Vec<(u32, f64)> = Vec::new();
     for iteration in 0..iterations {
         context.report(stage, iteration, iterations, None)?;
         let points = rows.table.points(centers.values);
-        let assignment = assign(rows, &points, context)?;
-        centers = Centers { inertia: assignment.inertia, values: points.values };
-        if assignment.labels == last {
+        let pass = pass(rows, &points, &norms, context)?;
+        centers = Centers { inertia: pass.inertia, values: points.values };
+        let same = |(a, b): (&(u32, f64), &(u32, f64))| a.0 == b.0;
+        if iteration > 0 && pass.nearest.iter().zip(&last).all(same) {
             break;
         }
-        centers.values = means(rows, &assignment, centers.values, context)?;
-        last = assignment.labels;
+        let Pass { nearest, mut sums, mut weights, .. } = pass;
+        fill_empty(rows, &nearest, &mut sums, &mut weights);
+        let d = rows.table.d();
+        for (center, (sum, &w)) in
+            centers.values.chunks_exact_mut(d).zip(sums.chunks_exact_mut(d).zip(&weights))
+        {
+            if w > 0.0 {
+                rows.table.finish_sum(w, sum);
+                center.iter_mut().zip(&*sum).for_each(|(c, s)| *c = s / w);
+            }
+        }
+        last = nearest;
     }
     Ok(centers)
 }
 
 /// Nearest centre of every row; ties go to the lower index.
 pub(crate) fn assign(
-    rows: &Weighted<'_, '_>,
+    table: &Table<'_>,
     points: &Points,
     context: &Context<'_>,
-) -> Result<Assignment, Error> {
-    let (n, m) = (rows.table.n(), points.n);
-    let mut pairs = vec![(0u32, 0.0f64); n];
-    let partials = context.map_into(n, &mut pairs, 1, |range, out| {
-        let (mut scratch, mut norms) = (Scratch::default(), Scratch::default());
-        let mut shifted = vec![0.0; m];
-        let mut inertia = 0.0;
-        for start in range.clone().step_by(BLOCK) {
-            let block = start..(start + BLOCK).min(range.end);
-            let products = rows.table.products(block.clone(), points, &mut scratch);
-            for (r, i) in block.enumerate() {
-                let best = smallest(&products[r * m..(r + 1) * m], &points.norms, &mut shifted);
-                let distance = (best.0 + rows.table.squared_norm(i, &mut norms)).max(0.0);
-                inertia += rows.weights[i] * distance;
-                out[i - range.start] = (best.1 as u32, distance);
-            }
+) -> Result<Vec<u32>, Error> {
+    let mut labels = vec![0; table.n()];
+    context.map_into(table.n(), &mut labels, 1, |range, out| {
+        let mut scratch = Scratch::default();
+        let mut nearest = [(0, 0.0); BLOCK];
+        for (start, out) in range.clone().step_by(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            let nearest = &mut nearest[..out.len()];
+            table.nearest(start..start + out.len(), points, &mut scratch, nearest);
+            out.iter_mut().zip(nearest).for_each(|(label, near)| *label = near.0);
         }
-        inertia
     })?;
-    Ok(Assignment {
-        labels: pairs.iter().map(|p| p.0).collect(),
-        distances: pairs.iter().map(|p| p.1).collect(),
-        inertia: partials.iter().sum(),
-    })
+    Ok(labels)
 }
 
-/// The smallest of |c|^2 - 2 x.c and its index, ties to the lower: one pass for the value and one to
-/// find it, both without branches.
-fn smallest(products: &[f64], norms: &[f64], shifted: &mut [f64]) -> (f64, usize) {
-    let mut lanes = [f64::INFINITY; 8];
-    for ((out, f), norm) in shifted.iter_mut().zip(products).zip(norms) {
-        *out = norm - 2.0 * f;
-    }
-    let chunks = shifted.chunks_exact(8);
-    let mut least =
-        chunks.remainder().iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
-    for chunk in chunks {
-        for l in 0..8 {
-            lanes[l] = if chunk[l] < lanes[l] { chunk[l] } else { lanes[l] };
-        }
-    }
-    least = lanes.iter().fold(least, |a, &b| if b < a { b } else { a });
-    (least, shifted.iter().position(|&v| v == least).unwrap_or(0))
-}
-
-/// Weighted means of the clusters. An empty cluster takes the row that is farthest from its centre.
-fn means(
+/// Assigns all rows and sums them up by centre, in one reading of the rows.
+fn pass(
     rows: &Weighted<'_, '_>,
-    assignment: &Assignment,
-    old: Vec<f64>,
+    points: &Points,
+    norms: &[f64],
     context: &Context<'_>,
-) -> Result<Vec<f64>, Error> {
-    let (n, d) = (rows.table.n(), rows.table.d());
-    let k = old.len() / d;
-    let mut labels = std::borrow::Cow::Borrowed(&assignment.labels);
-    let mut counts = vec![0usize; k];
-    labels.iter().for_each(|&l| counts[l as usize] += 1);
-    if counts.contains(&0) {
-        let mut farthest: Vec<u32> = (0..n as u32).collect();
-        farthest.sort_by(|&a, &b| {
-            let (a, b) = (a as usize, b as usize);
-            let by_distance = assignment.distances[b].total_cmp(&assignment.distances[a]);
-            by_distance.then(rows.keys[a].cmp(&rows.keys[b]))
-        });
-        let mut candidates = farthest.into_iter();
-        for j in 0..k {
-            if counts[j] > 0 {
-                continue;
-            }
-            // A cluster of one must not be emptied to fill another.
-            let Some(i) = candidates.by_ref().find(|&i| counts[labels[i as usize] as usize] > 1)
-            else {
-                break;
-            };
-            counts[labels[i as usize] as usize] -= 1;
-            counts[j] = 1;
-            labels.to_mut()[i as usize] = j as u32;
-        }
-    }
-    let mut sums = vec![0.0; k * d];
-    let mut weights = vec![0.0; k];
-    context.fold(
+) -> Result<Pass, Error> {
+    let (n, k) = (rows.table.n(), points.n);
+    let mut nearest = vec![(0u32, 0.0f64); n];
+    let (mut sums, mut weights) = (vec![0.0; points.values.len()], vec![0.0; k]);
+    let mut inertia = 0.0;
+    context.fold_into(
         n,
-        |range| {
-            let (mut sums, mut weights) = (vec![0.0; k * d], vec![0.0; k]);
+        &mut nearest,
+        |range, out| {
+            let (mut sums, mut weights) = (vec![0.0; points.values.len()], vec![0.0; k]);
             let mut scratch = Scratch::default();
-            for i in range {
-                let j = labels[i] as usize;
-                weights[j] += rows.weights[i];
-                let sum = &mut sums[j * d..(j + 1) * d];
-                rows.table.add_row(i, rows.weights[i], sum, &mut scratch);
+            let mut inertia = 0.0;
+            for start in range.clone().step_by(BLOCK) {
+                let block = start..(start + BLOCK).min(range.end);
+                let out = &mut out[start - range.start..block.end - range.start];
+                rows.table.nearest(block.clone(), points, &mut scratch, out);
+                rows.table.add_block(block.clone(), out, rows.weights, &mut sums, &mut scratch);
+                for (i, near) in block.zip(out) {
+                    near.1 = (near.1 + norms[i]).max(0.0);
+                    inertia += rows.weights[i] * near.1;
+                    weights[near.0 as usize] += rows.weights[i];
+                }
             }
-            (sums, weights)
+            (sums, weights, inertia)
         },
-        |(part, part_weights)| {
-            sums.iter_mut().zip(part).for_each(|(s, p)| *s += p);
+        |(part, part_weights, part_inertia)| {
+            vectorised(
+                #[inline(always)]
+                || sums.iter_mut().zip(&part).for_each(|(s, p)| *s += p),
+            );
             weights.iter_mut().zip(part_weights).for_each(|(s, p)| *s += p);
+            inertia += part_inertia;
         },
     )?;
-    for j in 0..k {
-        let center = &mut sums[j * d..(j + 1) * d];
-        if weights[j] > 0.0 {
-            rows.table.finish_sum(weights[j], center);
-            center.iter_mut().for_each(|v| *v /= weights[j]);
-        } else {
-            center.copy_from_slice(&old[j * d..(j + 1) * d]);
-        }
+    Ok(Pass { nearest, inertia, sums, weights })
+}
+
+/// Gives every empty cluster the row that is farthest from its centre.
+fn fill_empty(
+    rows: &Weighted<'_, '_>,
+    nearest: &[(u32, f64)],
+    sums: &mut [f64],
+    weights: &mut [f64],
+) {
+    let (k, d) = (weights.len(), rows.table.d());
+    let mut counts = vec![0usize; k];
+    nearest.iter().for_each(|near| counts[near.0 as usize] += 1);
+    if !counts.contains(&0) {
+        return;
     }
-    Ok(sums)
+    let mut farthest: Vec<u32> = (0..nearest.len() as u32).collect();
+    farthest.sort_by(|&a, &b| {
+        let (a, b) = (a as usize, b as usize);
+        nearest[b].1.total_cmp(&nearest[a].1).then(rows.keys[a].cmp(&rows.keys[b]))
+    });
+    let mut candidates = farthest.into_iter().map(|i| i as usize);
+    let mut scratch = Scratch::default();
+    for j in 0..k {
+        if counts[j] > 0 {
+            continue;
+        }
+        // A cluster of one must not be emptied to fill another.
+        let Some(i) = candidates.by_ref().find(|&i| counts[nearest[i].0 as usize] > 1) else {
+            break;
+        };
+        let (from, w) = (nearest[i].0 as usize, rows.weights[i]);
+        rows.table.add_row(i, -w, &mut sums[from * d..(from + 1) * d], &mut scratch);
+        rows.table.add_row(i, w, &mut sums[j * d..(j + 1) * d], &mut scratch);
+        weights[from] -= w;
+        weights[j] += w;
+        counts[from] -= 1;
+        counts[j] = 1;
+    }
 }
 
 /// Minus the squared distance of a row to every point, to full precision.
@@ -341,18 +407,30 @@ mod tests {
         let (n, d, m) = (300, 5, 17);
         let x = Stream::new(1).values(n * d);
         let centers = Stream::new(2).values(m * d);
-        let (weights, keys, scaling) = table_of(&x, n);
+        let (_, keys, scaling) = table_of(&x, n);
+        let weights: Vec<f64> = (0..n).map(|i| 0.5 + (i % 4) as f64).collect();
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
         let rows = Weighted { table: &table, weights: &weights, keys: &keys };
         let context = Context::new(2, &Silent).unwrap();
-        let found = assign(&rows, &table.points(centers.clone()), &context).unwrap();
+        let points = table.points(centers.clone());
+        let labels = assign(&table, &points, &context).unwrap();
+        let mut norms = vec![0.0; n];
+        table.squared_norms(0..n, &mut norms);
+        let found = pass(&rows, &points, &norms, &context).unwrap();
+        let (mut sums, mut inertia) = (vec![0.0; m * d], 0.0);
         for i in 0..n {
             let distance =
                 |j: usize| squared_distance(&x[i * d..(i + 1) * d], &centers[j * d..(j + 1) * d]);
             let best = (0..m).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap();
-            assert_eq!(found.labels[i] as usize, best);
-            assert!((found.distances[i] - distance(best)).abs() < 1e-12);
+            assert_eq!(labels[i] as usize, best);
+            assert_eq!(found.nearest[i].0 as usize, best);
+            assert!((found.nearest[i].1 - distance(best)).abs() < 1e-12);
+            inertia += weights[i] * distance(best);
+            (0..d).for_each(|f| sums[best * d + f] += weights[i] * x[i * d + f]);
         }
+        assert!((found.inertia - inertia).abs() < 1e-9);
+        assert!(found.sums.iter().zip(&sums).all(|(a, b)| (a - b).abs() < 1e-10));
+        assert!((found.weights.iter().sum::<f64>() - weights.iter().sum::<f64>()).abs() < 1e-9);
     }
 
     #[test]
@@ -366,15 +444,13 @@ mod tests {
         // All centres but one far away: all but one are empty at first.
         let mut values = vec![50.0; k * d];
         values[..d].fill(0.0);
-        let mut last = f64::INFINITY;
+        let mut centers = Centers { values, inertia: f64::INFINITY };
         for _ in 0..12 {
-            let points = table.points(values);
-            let assignment = assign(&rows, &points, &context).unwrap();
-            assert!(assignment.inertia <= last + 1e-9);
-            last = assignment.inertia;
-            values = means(&rows, &assignment, points.values, &context).unwrap();
+            let last = centers.inertia;
+            centers = lloyd(&rows, centers, 1, &context, Stage::Start).unwrap();
+            assert!(centers.inertia <= last + 1e-9);
         }
-        let labels = assign(&rows, &table.points(values), &context).unwrap().labels;
+        let labels = assign(&table, &table.points(centers.values), &context).unwrap();
         assert!((0..k as u32).all(|j| labels.contains(&j)));
     }
 
@@ -419,13 +495,14 @@ mod tests {
                 seeding: Seeding::PlusPlus,
                 iterations: 100,
                 restarts: 10,
+                rows_per_restart: None,
                 rows_per_center: None,
                 full_passes: 0,
             };
             let stage = Stage::Start;
             let centers = fit(&rows, k, schedule, Stream::new(1), &context, stage).unwrap();
             let points = table.points(centers.values);
-            let labels = assign(&rows, &points, &context).unwrap().labels;
+            let labels = assign(&table, &points, &context).unwrap();
             let score = nmi(&labels, &data.labels, Average::Max).unwrap();
             println!("k = {k}: NMI {score:.3}");
             assert!(if easy { score > 0.99 } else { score < 0.45 }, "k = {k}: {score}");

@@ -4,8 +4,10 @@
 //! partial results are merged by ascending chunk number. So the bits of a sum are the same for one
 //! thread or eighty.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -20,6 +22,11 @@ const MIN_CHUNK: usize = 512;
 /// Rows in a chunk (the last one may be shorter): a function of `n` and nothing else.
 pub(crate) fn chunk_len(n: usize) -> usize {
     n.div_ceil(MAX_CHUNKS).next_multiple_of(64).max(MIN_CHUNK)
+}
+
+/// Rows in a chunk whose partial result is large.
+fn large_chunk_len(n: usize) -> usize {
+    n.div_ceil(MAX_CHUNKS / 4).next_multiple_of(128).max(2 * MIN_CHUNK)
 }
 
 /// A private thread pool and the observer of one fit.
@@ -112,28 +119,75 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Maps chunks and merges the results by ascending chunk number, a few chunks at a time so that
-    /// only a few partial results exist at once.
+    /// Maps chunks and merges the results by ascending chunk number while others are still computed, so
+    /// that only a few partial results exist at once.
     pub fn fold<R: Send>(
         &self,
         n: usize,
         map: impl Fn(Range<usize>) -> R + Sync,
-        mut merge: impl FnMut(R),
+        merge: impl FnMut(R) + Send,
     ) -> Result<(), Error> {
-        let len = chunk_len(n);
+        self.in_order(n, chunk_len(n), |_, range| map(range), merge)
+    }
+
+    /// The same for partial results that are large, in fewer chunks, together with their parts of
+    /// `out`, which holds one item per row.
+    pub fn fold_into<T: Send, R: Send>(
+        &self,
+        n: usize,
+        out: &mut [T],
+        map: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
+        merge: impl FnMut(R) + Send,
+    ) -> Result<(), Error> {
+        assert_eq!(out.len(), n, "one item of the output per row");
+        let len = large_chunk_len(n);
+        // Every chunk takes its own part, once.
+        let parts: Vec<Mutex<&mut [T]>> = out.chunks_mut(len).map(Mutex::new).collect();
+        let map = |c: usize, range: Range<usize>| {
+            let mut part = parts[c].lock().unwrap_or_else(PoisonError::into_inner);
+            map(range, &mut part)
+        };
+        self.in_order(n, len, map, merge)
+    }
+
+    /// Threads take the next chunk each, and whoever holds the one that is due merges it and those
+    /// that wait behind it.
+    fn in_order<R: Send>(
+        &self,
+        n: usize,
+        len: usize,
+        map: impl Fn(usize, Range<usize>) -> R + Sync,
+        merge: impl FnMut(R) + Send,
+    ) -> Result<(), Error> {
         let n_chunks = n.div_ceil(len);
-        let wave = 2 * self.pool.current_num_threads();
-        for start in (0..n_chunks).step_by(wave) {
-            let partials: Vec<R> = self.pool.install(|| {
-                (start..(start + wave).min(n_chunks))
-                    .into_par_iter()
-                    .with_max_len(1)
-                    .map(|c| self.check().map(|()| map(c * len..((c + 1) * len).min(n))))
-                    .collect::<Result<_, Error>>()
-            })?;
-            partials.into_iter().for_each(&mut merge);
-        }
-        Ok(())
+        let next = AtomicUsize::new(0);
+        let merged = Mutex::new((0, BTreeMap::new(), merge));
+        let cancelled = AtomicBool::new(false);
+        let work = || {
+            loop {
+                let c = next.fetch_add(1, Ordering::Relaxed);
+                if c >= n_chunks || cancelled.load(Ordering::Relaxed) {
+                    break;
+                }
+                if self.check().is_err() {
+                    cancelled.store(true, Ordering::Relaxed);
+                    break;
+                }
+                let part = map(c, c * len..((c + 1) * len).min(n));
+                let mut guard = merged.lock().unwrap_or_else(PoisonError::into_inner);
+                let (due, waiting, merge) = &mut *guard;
+                waiting.insert(c, part);
+                while let Some(part) = waiting.remove(due) {
+                    merge(part);
+                    *due += 1;
+                }
+            }
+        };
+        let n_threads = self.pool.current_num_threads().min(n_chunks);
+        self.pool.install(|| {
+            rayon::scope(|scope| (0..n_threads).for_each(|_| scope.spawn(|_| work())));
+        });
+        if cancelled.into_inner() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     /// Runs `map` for every index; results come in order. For work that is not by row.
@@ -171,6 +225,14 @@ mod tests {
         let mut seen = Vec::new();
         context.fold(30_000, |r| r.start, |start| seen.push(start)).unwrap();
         assert!(seen.is_sorted() && seen.len() == 30_000usize.div_ceil(chunk_len(30_000)));
+        let (mut out, mut ends) = (vec![0; 30_000], Vec::new());
+        let fill = |range: Range<usize>, part: &mut [usize]| {
+            part.iter_mut().zip(range.clone()).for_each(|(p, i)| *p = i);
+            range.end
+        };
+        context.fold_into(30_000, &mut out, fill, |end| ends.push(end)).unwrap();
+        assert!(out.iter().enumerate().all(|(i, v)| i == *v));
+        assert!(ends.is_sorted() && ends.last() == Some(&30_000));
     }
 
     #[test]
@@ -183,5 +245,6 @@ mod tests {
         }
         let context = Context::new(2, &No).unwrap();
         assert!(matches!(context.map(10, |r| r.start), Err(Error::Cancelled)));
+        assert!(matches!(context.fold(10, |r| r.start, |_| ()), Err(Error::Cancelled)));
     }
 }

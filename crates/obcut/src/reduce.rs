@@ -98,6 +98,7 @@ fn inner_products(table: &Table<'_>, context: &Context<'_>) -> Result<Vec<f64>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::simd;
     use crate::matrix::DenseRef;
     use crate::normalize::Scaling;
     use crate::observer::Silent;
@@ -112,9 +113,9 @@ mod tests {
         let context = Context::new(2, &Silent).unwrap();
         let reduced = Reduced::new(&table, &context).unwrap();
         for (i, j) in [(0, 0), (3, 77), (149, 2), (130, 129)] {
-            let full = gemm::dot(&x[i * d..(i + 1) * d], &x[j * d..(j + 1) * d]);
+            let full = simd::dot(&x[i * d..(i + 1) * d], &x[j * d..(j + 1) * d]);
             let small =
-                gemm::dot(&reduced.rows[i * n..(i + 1) * n], &reduced.rows[j * n..(j + 1) * n]);
+                simd::dot(&reduced.rows[i * n..(i + 1) * n], &reduced.rows[j * n..(j + 1) * n]);
             assert!((full - small).abs() < 1e-8, "{full} {small}");
         }
         // The mean of rows 3, 4 and 5.

@@ -10,9 +10,12 @@
 
 use std::ops::Range;
 
+use crate::error::Error;
 use crate::linalg::gemm::{self, Real};
-use crate::matrix::{DenseRef, Samples};
+use crate::linalg::simd::{self, squared_distance, vectorised};
+use crate::matrix::{DenseRef, Matrix, Samples};
 use crate::normalize::Scaling;
+use crate::parallel::Context;
 use crate::random::mix;
 use crate::solver::params::Scale;
 
@@ -29,6 +32,23 @@ pub(crate) struct Table<'a> {
     /// Scaled value of an entry that is not stored (sparse only), and the sum of their squares.
     zero: Vec<f64>,
     zero_norm: f64,
+    /// Whether the rows are used as they lie in memory.
+    plain: bool,
+}
+
+/// Some rows of a table: a copy, scaled and side by side, of dense ones, a view of sparse ones.
+pub(crate) enum Gathered<'a> {
+    Copy { matrix: Matrix, scaling: Scaling },
+    View(Table<'a>),
+}
+
+impl Gathered<'_> {
+    pub fn table(&self) -> Result<Table<'_>, Error> {
+        Ok(match self {
+            Self::Copy { matrix, scaling } => Table::new(matrix.samples()?, scaling),
+            Self::View(table) => table.clone(),
+        })
+    }
 }
 
 /// Points (anchors, centres) made ready for products with the rows of a table.
@@ -42,13 +62,17 @@ pub(crate) struct Points {
 }
 
 enum Kernel {
-    /// Dense f64 rows use `values`.
-    Double,
-    Single(Vec<f32>),
-    /// d × M with the feature's factor multiplied in, and z.a of every point.
+    /// Dense f64 rows use `values`; |a|^2 / 2.
+    Double(Vec<f64>),
+    Single {
+        values: Vec<f32>,
+        half_norms: Vec<f32>,
+    },
+    /// d × M with the feature's factor multiplied in, z.a of every point, and |a|^2 / 2.
     Sparse {
         by_feature: Vec<f64>,
         offset: Vec<f64>,
+        half_norms: Vec<f64>,
     },
 }
 
@@ -71,14 +95,55 @@ impl<'a> Table<'a> {
         } else {
             Vec::new()
         };
-        let zero_norm = gemm::dot(&zero, &zero);
-        Self { samples, scaling, rows: None, zero, zero_norm }
+        let zero_norm = simd::dot(&zero, &zero);
+        let plain = !samples.is_sparse()
+            && scaling.kind == Scale::None
+            && scaling.shift.iter().all(|&s| s == 0.0)
+            && scaling.factor.iter().all(|&f| f == 1.0);
+        Self { samples, scaling, rows: None, zero, zero_norm, plain }
+    }
+
+    /// Some of the rows, in the order given, brought together when they are dense: what is read many
+    /// times should lie side by side.
+    pub fn gather(&self, positions: &[u32], context: &Context<'_>) -> Result<Gathered<'a>, Error> {
+        let (n_rows, n_cols) = (positions.len(), self.d());
+        let matrix = match &self.samples {
+            Samples::Dense32(x) => {
+                Matrix::Dense32 { values: self.copied(x, positions, context)?, n_rows, n_cols }
+            }
+            Samples::Dense64(x) => {
+                Matrix::Dense64 { values: self.copied(x, positions, context)?, n_rows, n_cols }
+            }
+            _ => return Ok(Gathered::View(self.subset(positions))),
+        };
+        Ok(Gathered::Copy { matrix, scaling: Scaling::identity(n_cols) })
+    }
+
+    fn copied<T: Real>(
+        &self,
+        x: &DenseRef<'_, T>,
+        positions: &[u32],
+        context: &Context<'_>,
+    ) -> Result<Vec<T>, Error> {
+        let (n, d) = (positions.len(), self.d());
+        let mut values = vec![T::from_f64(0.0); n * d];
+        context.map_into(n, &mut values, d, |range, out| {
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (&p, out) in positions[range].iter().zip(out.chunks_exact_mut(d)) {
+                        self.load_row(x.row(self.source(p as usize)), out);
+                    }
+                },
+            );
+        })?;
+        Ok(values)
     }
 
     /// The same table with some of its rows, in the order given.
     pub fn subset(&self, positions: &[u32]) -> Self {
         let rows = positions.iter().map(|&p| self.source(p as usize) as u32).collect();
-        Self { rows: Some(rows), ..self.clone() }
+        Self { rows: Some(rows), plain: false, ..self.clone() }
     }
 
     pub fn n(&self) -> usize {
@@ -101,10 +166,13 @@ impl<'a> Table<'a> {
     pub fn points(&self, values: Vec<f64>) -> Points {
         let d = self.d();
         let n = values.len() / d.max(1);
-        let norms = values.chunks_exact(d).map(|a| gemm::dot(a, a)).collect();
+        let norms: Vec<f64> = values.chunks_exact(d).map(|a| simd::dot(a, a)).collect();
         let kernel = match self.samples {
-            Samples::Dense32(_) => Kernel::Single(values.iter().map(|&v| v as f32).collect()),
-            Samples::Dense64(_) => Kernel::Double,
+            Samples::Dense32(_) => Kernel::Single {
+                values: values.iter().map(|&v| v as f32).collect(),
+                half_norms: norms.iter().map(|&v| (0.5 * v) as f32).collect(),
+            },
+            Samples::Dense64(_) => Kernel::Double(norms.iter().map(|v| 0.5 * v).collect()),
             Samples::Sparse32(_) | Samples::Sparse64(_) => {
                 let mut by_feature = vec![0.0; d * n];
                 for (m, a) in values.chunks_exact(d).enumerate() {
@@ -112,8 +180,9 @@ impl<'a> Table<'a> {
                         by_feature[f * n + m] = a[f] * self.scaling.factor[f];
                     }
                 }
-                let offset = values.chunks_exact(d).map(|a| gemm::dot(a, &self.zero)).collect();
-                Kernel::Sparse { by_feature, offset }
+                let offset = values.chunks_exact(d).map(|a| simd::dot(a, &self.zero)).collect();
+                let half_norms = norms.iter().map(|v| 0.5 * v).collect();
+                Kernel::Sparse { by_feature, offset, half_norms }
             }
         };
         Points { values, n, norms, kernel }
@@ -126,54 +195,149 @@ impl<'a> Table<'a> {
         points: &Points,
         scratch: &'s mut Scratch,
     ) -> &'s [f64] {
+        let size = block.len() * points.n;
+        self.multiply(block, points, scratch);
+        if let Kernel::Single { .. } = points.kernel {
+            let Scratch { out, out32, .. } = scratch;
+            out.resize(BLOCK * points.n, 0.0);
+            vectorised(
+                #[inline(always)]
+                || out[..size].iter_mut().zip(&*out32).for_each(|(o, v)| *o = f64::from(*v)),
+            );
+        }
+        &scratch.out[..size]
+    }
+
+    /// Leaves the products of a block in the scratch, single precision ones in `out32`.
+    fn multiply(&self, block: Range<usize>, points: &Points, scratch: &mut Scratch) {
         debug_assert!(block.len() <= BLOCK);
-        let (m, d, rows) = (points.n, self.d(), block.len());
-        scratch.out.resize(BLOCK * m, 0.0);
+        let (m, d) = (points.n, self.d());
         match (&self.samples, &points.kernel) {
-            (Samples::Dense32(x), Kernel::Single(a)) => {
-                scratch.x32.resize(BLOCK * d, 0.0);
+            (Samples::Dense32(x), Kernel::Single { values, .. }) => {
                 scratch.out32.resize(BLOCK * m, 0.0);
-                self.load_block(x, block, &mut scratch.x32);
-                gemm::times_transposed(&scratch.x32, a, &mut scratch.out32, (BLOCK, m, d));
-                for (out, v) in scratch.out[..rows * m].iter_mut().zip(&scratch.out32) {
-                    *out = f64::from(*v);
-                }
+                let x = self.load_block(x, block, &mut scratch.x32);
+                gemm::times_transposed(x, values, &mut scratch.out32, (BLOCK, m, d));
             }
             (Samples::Dense64(x), _) => {
-                scratch.x64.resize(BLOCK * d, 0.0);
-                self.load_block(x, block, &mut scratch.x64);
-                gemm::times_transposed(
-                    &scratch.x64,
-                    &points.values,
-                    &mut scratch.out,
-                    (BLOCK, m, d),
-                );
+                let Scratch { x64, out, .. } = scratch;
+                out.resize(BLOCK * m, 0.0);
+                let x = self.load_block(x, block, x64);
+                gemm::times_transposed(x, &points.values, out, (BLOCK, m, d));
             }
-            (_, Kernel::Sparse { by_feature, offset }) => {
+            (_, Kernel::Sparse { by_feature, offset, .. }) => {
+                scratch.out.resize(BLOCK * m, 0.0);
                 for (r, i) in block.enumerate() {
                     let out = &mut scratch.out[r * m..(r + 1) * m];
                     out.copy_from_slice(offset);
                     let inverse = self.row_factor(i);
                     self.stored(i, |f, v| {
-                        gemm::axpy(v * inverse, &by_feature[f * m..(f + 1) * m], out);
+                        simd::axpy(v * inverse, &by_feature[f * m..(f + 1) * m], out);
                     });
                 }
             }
             _ => unreachable!("points are made by the table they are used with"),
         }
-        &scratch.out[..rows * m]
     }
 
-    /// Scales the rows of a block into `out`; rows past the end are zero.
-    fn load_block<T: Real>(&self, x: &DenseRef<'_, T>, block: Range<usize>, out: &mut [T]) {
+    /// The nearest point of every row of a block with |a|^2 - 2 x.a; ties go to the lower index.
+    pub fn nearest(
+        &self,
+        block: Range<usize>,
+        points: &Points,
+        scratch: &mut Scratch,
+        out: &mut [(u32, f64)],
+    ) {
+        let m = points.n;
+        self.multiply(block, points, scratch);
+        vectorised(
+            #[inline(always)]
+            || {
+                for (r, out) in out.iter_mut().enumerate() {
+                    let range = r * m..(r + 1) * m;
+                    let (j, product) = match &points.kernel {
+                        Kernel::Single { half_norms, .. } => {
+                            let products = &scratch.out32[range];
+                            let j = simd::largest_difference(products, half_norms);
+                            (j, f64::from(products[j]))
+                        }
+                        Kernel::Double(half_norms) | Kernel::Sparse { half_norms, .. } => {
+                            let products = &scratch.out[range];
+                            let j = simd::largest_difference(products, half_norms);
+                            (j, products[j])
+                        }
+                    };
+                    *out = (j as u32, points.norms[j] - 2.0 * product);
+                }
+            },
+        );
+    }
+
+    /// Adds the rows of the block that [`Self::nearest`] was called with last to the sums (M × d) of
+    /// their points, as [`Self::add_row`] does.
+    pub fn add_block(
+        &self,
+        block: Range<usize>,
+        nearest: &[(u32, f64)],
+        weights: &[f64],
+        sums: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
         let d = self.d();
-        let rows = block.len();
-        for (r, i) in block.enumerate() {
-            self.load_row(x.row(self.source(i)), &mut out[r * d..(r + 1) * d]);
+        let weights = &weights[block.clone()];
+        match &self.samples {
+            Samples::Dense32(x) => {
+                let rows = self.lies_ready(x, &block).unwrap_or(&scratch.x32);
+                add_rows(rows, nearest, weights, sums, d);
+            }
+            Samples::Dense64(x) => {
+                let rows = self.lies_ready(x, &block).unwrap_or(&scratch.x64);
+                add_rows(rows, nearest, weights, sums, d);
+            }
+            _ => {
+                for ((i, near), w) in block.zip(nearest).zip(weights) {
+                    let sum = &mut sums[near.0 as usize * d..(near.0 as usize + 1) * d];
+                    self.add_row(i, *w, sum, scratch);
+                }
+            }
         }
-        out[rows * d..BLOCK * d].fill(T::from_f64(0.0));
     }
 
+    /// The scaled rows of a block, as they lie in memory or in the buffer; rows past the end are zero.
+    fn load_block<'s, T: Real>(
+        &self,
+        x: &DenseRef<'s, T>,
+        block: Range<usize>,
+        buffer: &'s mut Vec<T>,
+    ) -> &'s [T] {
+        let d = self.d();
+        if let Some(rows) = self.lies_ready(x, &block) {
+            return rows;
+        }
+        buffer.resize(BLOCK * d, T::from_f64(0.0));
+        let rows = block.len();
+        vectorised(
+            #[inline(always)]
+            || {
+                for (r, i) in block.enumerate() {
+                    self.load_row(x.row(self.source(i)), &mut buffer[r * d..(r + 1) * d]);
+                }
+            },
+        );
+        buffer[rows * d..BLOCK * d].fill(T::from_f64(0.0));
+        buffer
+    }
+
+    /// The rows of a block when they can be used in place.
+    fn lies_ready<'s, T: Real>(
+        &self,
+        x: &DenseRef<'s, T>,
+        block: &Range<usize>,
+    ) -> Option<&'s [T]> {
+        let d = self.d();
+        (self.plain && block.len() == BLOCK).then(|| &x.values()[block.start * d..block.end * d])
+    }
+
+    #[inline(always)]
     fn load_row<T: Real, U: Real>(&self, x: &[T], out: &mut [U]) {
         let Scaling { kind, shift, factor } = self.scaling;
         if *kind == Scale::UnitRows {
@@ -216,6 +380,7 @@ impl<'a> Table<'a> {
     }
 
     /// One scaled row in full.
+    #[inline(always)]
     pub fn row(&self, i: usize, out: &mut [f64]) {
         match &self.samples {
             Samples::Dense32(x) => self.load_single(x.row(self.source(i)), out),
@@ -228,12 +393,27 @@ impl<'a> Table<'a> {
     }
 
     /// Rounds to single precision as blocks do, so that a row is one and the same everywhere.
+    #[inline(always)]
     fn load_single(&self, x: &[f32], out: &mut [f64]) {
         self.load_row(x, out);
         out.iter_mut().for_each(|v| *v = f64::from(*v as f32));
     }
 
+    /// |x|^2 of the rows of a range.
+    pub fn squared_norms(&self, range: Range<usize>, out: &mut [f64]) {
+        let mut scratch = Scratch::default();
+        vectorised(
+            #[inline(always)]
+            || {
+                for (i, out) in range.zip(out) {
+                    *out = self.squared_norm(i, &mut scratch);
+                }
+            },
+        );
+    }
+
     /// |x|^2 of a row.
+    #[inline(always)]
     pub fn squared_norm(&self, i: usize, scratch: &mut Scratch) -> f64 {
         if self.is_sparse() {
             let mut norm = self.zero_norm;
@@ -242,7 +422,7 @@ impl<'a> Table<'a> {
         } else {
             scratch.row.resize(self.d(), 0.0);
             self.row(i, &mut scratch.row);
-            gemm::dot(&scratch.row, &scratch.row)
+            simd::dot(&scratch.row, &scratch.row)
         }
     }
 
@@ -254,19 +434,20 @@ impl<'a> Table<'a> {
         } else {
             scratch.row.resize(self.d(), 0.0);
             self.row(i, &mut scratch.row);
-            gemm::axpy(weight, &scratch.row, out);
+            simd::axpy(weight, &scratch.row, out);
         }
     }
 
     /// Completes a weighted sum of rows made by [`Self::add_row`].
     pub fn finish_sum(&self, total_weight: f64, out: &mut [f64]) {
         if self.is_sparse() {
-            gemm::axpy(total_weight, &self.zero, out);
+            simd::axpy(total_weight, &self.zero, out);
         }
     }
 
     /// Squared distances of a row to some points. Dense rows compute differences, to full precision;
     /// sparse rows use their `products` and `norm`.
+    #[inline(always)]
     pub fn distances(
         &self,
         i: usize,
@@ -286,14 +467,15 @@ impl<'a> Table<'a> {
             let d = self.d();
             row.resize(d, 0.0);
             self.row(i, row);
-            out.extend(chosen.iter().map(|&m| {
-                let a = &points.values[m as usize * d..(m as usize + 1) * d];
-                squared_distance(row, a)
-            }));
+            for &m in chosen {
+                let start = m as usize * d;
+                out.push(squared_distance(&*row, &points.values[start..start + d]));
+            }
         }
     }
 
     /// The s × s Gram matrix of some points seen from a row: (a - x).(b - x).
+    #[inline(always)]
     pub fn local_gram(
         &self,
         i: usize,
@@ -314,7 +496,7 @@ impl<'a> Table<'a> {
             for p in 0..s {
                 for q in 0..=p {
                     let (a, b) = (chosen[p] as usize, chosen[q] as usize);
-                    let dot = gemm::dot(point(p), point(q));
+                    let dot = simd::dot(point(p), point(q));
                     out[p * s + q] = dot - products[a] - products[b] + norm;
                 }
             }
@@ -332,7 +514,7 @@ impl<'a> Table<'a> {
             for p in 0..s {
                 for q in 0..=p {
                     let (a, b) = (p * d..(p + 1) * d, q * d..(q + 1) * d);
-                    out[p * s + q] = gemm::dot(&differences[a], &differences[b]);
+                    out[p * s + q] = simd::dot(&differences[a], &differences[b]);
                 }
             }
         }
@@ -379,17 +561,23 @@ impl<'a> Table<'a> {
     }
 }
 
-/// |a - b|^2 in eight lanes.
-pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| (x - y) * (x - y)).sum();
-    for (x, y) in a8.zip(b8) {
-        for l in 0..8 {
-            lanes[l] += (x[l] - y[l]) * (x[l] - y[l]);
-        }
-    }
-    lanes.iter().sum::<f64>() + tail
+/// Adds dense rows to the sums (M × d) of their points.
+fn add_rows<T: Real>(
+    rows: &[T],
+    nearest: &[(u32, f64)],
+    weights: &[f64],
+    sums: &mut [f64],
+    d: usize,
+) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for ((row, near), w) in rows.chunks_exact(d).zip(nearest).zip(weights) {
+                let start = near.0 as usize * d;
+                simd::axpy(*w, row, &mut sums[start..start + d]);
+            }
+        },
+    );
 }
 
 #[cfg(test)]
@@ -447,8 +635,8 @@ mod tests {
                         let row = &products[r * m..(r + 1) * m];
                         let point = |a: usize| &points.values[a * d..(a + 1) * d];
                         let norm = table.squared_norm(i, &mut other);
-                        near(norm, gemm::dot(&x, &x));
-                        (0..m).for_each(|a| near(row[a], gemm::dot(&x, point(a))));
+                        near(norm, simd::dot(&x, &x));
+                        (0..m).for_each(|a| near(row[a], simd::dot(&x, point(a))));
                         table.distances(i, &points, &[4, 1], (row, norm), &mut work, &mut out);
                         near(out[0], squared_distance(&x, point(4)));
                         near(out[1], squared_distance(&x, point(1)));
@@ -462,7 +650,7 @@ mod tests {
                             }
                         }
                         table.add_row(i, 0.5, &mut sum, &mut other);
-                        gemm::axpy(0.5, &x, &mut plain_sum);
+                        simd::axpy(0.5, &x, &mut plain_sum);
                     }
                 }
                 table.finish_sum(0.5 * n as f64, &mut sum);

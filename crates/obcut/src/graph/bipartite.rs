@@ -292,12 +292,11 @@ fn by_distance(work: &mut Work) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::gemm::dot;
+    use crate::linalg::simd::{dot, squared_distance};
     use crate::matrix::DenseRef;
     use crate::normalize::Scaling;
     use crate::observer::Silent;
     use crate::random::Stream;
-    use crate::table::squared_distance;
 
     fn build(
         kind: GraphKind,

@@ -14,13 +14,13 @@ use super::components::{Components, components, sizeable};
 use crate::error::Error;
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::linalg::eigen;
-use crate::linalg::gemm::axpy;
+use crate::linalg::simd::{axpy, squared_distance};
 use crate::matrix::DenseRef;
 use crate::normalize::Scaling;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
-use crate::table::{Table, squared_distance};
+use crate::table::Table;
 
 /// Up to this many anchors their affinity is formed; beyond, only multiplied with.
 const DENSE_ANCHORS: usize = 3000;
@@ -32,6 +32,7 @@ const DISCRETISE: Schedule = Schedule {
     seeding: Seeding::PlusPlus,
     iterations: 50,
     restarts: 5,
+    rows_per_restart: Some(64),
     rows_per_center: Some(256),
     full_passes: 3,
 };
@@ -155,7 +156,7 @@ impl Spectrum {
         let stream = stream.named("discretise");
         let centers = kmeans::fit(&rows, k, schedule, stream, context, Stage::Start)?;
         let points = table.points(centers.values);
-        Ok(kmeans::assign(&rows, &points, context)?.labels)
+        kmeans::assign(&table, &points, context)
     }
 }
 

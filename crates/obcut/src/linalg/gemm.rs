@@ -1,28 +1,38 @@
 //! Products of row-major matrices.
 
 use faer::linalg::matmul::matmul;
+use faer::reborrow::ReborrowMut;
 use faer::traits::RealField;
 use faer::{Accum, MatMut, MatRef, Par};
 
+/// Columns that are multiplied at a time: more would leave the cache.
+const PANEL: usize = 512;
+
 /// The two float types that data come in.
-pub(crate) trait Real: RealField + Copy + Send + Sync + PartialOrd + 'static {
+pub(crate) trait Real:
+    RealField + Copy + Send + Sync + PartialOrd + std::ops::Sub<Output = Self> + 'static
+{
     fn from_f64(x: f64) -> Self;
     fn to_f64(self) -> f64;
 }
 
 impl Real for f32 {
+    #[inline(always)]
     fn from_f64(x: f64) -> Self {
         x as f32
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
 }
 
 impl Real for f64 {
+    #[inline(always)]
     fn from_f64(x: f64) -> Self {
         x
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self
     }
@@ -35,14 +45,14 @@ pub(crate) fn times_transposed<T: Real>(
     out: &mut [T],
     (n, m, d): (usize, usize, usize),
 ) {
-    matmul(
-        MatMut::from_row_major_slice_mut(out, n, m),
-        Accum::Replace,
-        MatRef::from_row_major_slice(a, n, d),
-        MatRef::from_row_major_slice(b, m, d).transpose(),
-        T::from_f64(1.0),
-        Par::Seq,
-    );
+    let a = MatRef::from_row_major_slice(a, n, d);
+    let b = MatRef::from_row_major_slice(b, m, d).transpose();
+    let mut out = MatMut::from_row_major_slice_mut(out, n, m);
+    for start in (0..m).step_by(PANEL) {
+        let width = PANEL.min(m - start);
+        let out = out.rb_mut().subcols_mut(start, width);
+        matmul(out, Accum::Replace, a, b.subcols(start, width), T::from_f64(1.0), Par::Seq);
+    }
 }
 
 /// `out` (n × m) = `a` (n × d) · `b` (d × m), all row-major.
@@ -74,26 +84,6 @@ pub(crate) fn transposed_times<T: Real>(
     );
 }
 
-/// Sum of products in f64, in eight lanes so that it runs in registers.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a8.zip(b8) {
-        for l in 0..8 {
-            lanes[l] += x[l] * y[l];
-        }
-    }
-    lanes.iter().sum::<f64>() + tail
-}
-
-/// `y += a x`.
-pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y += a * x;
-    }
-}
-
 /// `x xᵀ` for row-major `x` (n × d): the n × n Gram matrix, exactly symmetric.
 pub(crate) fn gram(x: &[f64], n: usize, d: usize) -> Vec<f64> {
     let mut g = vec![0.0; n * n];
@@ -122,9 +112,6 @@ mod tests {
             for j in 0..m {
                 let plain: f64 = (0..d).map(|l| a[i * d + l] * b[j * d + l]).sum();
                 assert!((out[i * m + j] - plain).abs() < 1e-14);
-                assert!(
-                    (dot(&a[i * d..(i + 1) * d], &b[j * d..(j + 1) * d]) - plain).abs() < 1e-14
-                );
             }
         }
         let bt: Vec<f64> = (0..d * m).map(|p| b[(p % m) * d + p / m]).collect();

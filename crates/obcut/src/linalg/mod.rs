@@ -6,3 +6,4 @@
 pub(crate) mod eigen;
 pub(crate) mod factor;
 pub(crate) mod gemm;
+pub(crate) mod simd;

@@ -60,9 +60,8 @@ pub(crate) fn cut(
     for iteration in 0..max_iter {
         context.report(Stage::Cut, iteration, max_iter, turns.values.last().copied())?;
         let h = embedding::update(graph, start, visits.weights, anchor_weights, k)?;
-        let scores = embedding::scores(graph, &h, anchor_weights, k, context)?;
-        let (moved, value) =
-            labels::update(&scores, start, visits.weights, k, visits.order, visits.max_sweeps);
+        let weighted = embedding::weighted(&h, anchor_weights, k);
+        let (moved, value) = labels::update(graph, &weighted, start, k, visits, context)?;
         let last = turns.values.last().copied();
         turns.values.push(value);
         if moved == 0 {

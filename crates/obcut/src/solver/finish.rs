@@ -118,6 +118,7 @@ fn prototypes(
         seeding: Seeding::PlusPlus,
         iterations: 0,
         restarts: 1,
+        rows_per_restart: None,
         rows_per_center: None,
         full_passes: 0,
     };

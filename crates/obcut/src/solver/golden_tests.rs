@@ -12,7 +12,7 @@ use super::update::anchors::Moments;
 use super::update::graph::Support;
 use super::update::{embedding, labels};
 use crate::graph::Graph;
-use crate::linalg::gemm;
+use crate::linalg::{gemm, simd};
 use crate::matrix::DenseRef;
 use crate::normalize::Scaling;
 use crate::observer::Silent;
@@ -150,7 +150,7 @@ fn the_objective_at_the_start_is_the_authors() {
             &vec![1.0; golden.m],
             golden.k,
         );
-        let value = residual - golden.lambda * gemm::dot(&joined, &state.embedding);
+        let value = residual - golden.lambda * simd::dot(&joined, &state.embedding);
         let theirs = golden.objective[0];
         assert!((value - theirs).abs() <= 1e-9 * theirs.abs(), "{}: {value} {theirs}", golden.name);
     });
@@ -161,11 +161,13 @@ fn the_first_label_step_is_the_naive_sweep_in_row_order() {
     each(|golden, _, context| {
         let (n, k) = (golden.n, golden.k);
         let (state, weights) = (&golden.start, vec![1.0; n]);
-        let scores =
-            embedding::scores(&state.graph, &state.embedding, &vec![1.0; golden.m], k, context)
-                .unwrap();
+        let mut scores = vec![0.0; n * k];
+        for (i, q) in scores.chunks_exact_mut(k).enumerate() {
+            embedding::row_scores(state.graph.row(i), &state.embedding, k, q);
+        }
         let mut ours = state.labels.clone();
-        labels::update(&scores, &mut ours, &weights, k, None, 10);
+        let visits = Visits { weights: &weights, order: None, max_sweeps: 10 };
+        labels::update(&state.graph, &state.embedding, &mut ours, k, visits, context).unwrap();
 
         let cut = |labels: &[u32]| -> f64 {
             let (mut sums, mut sizes) = (vec![0.0; k], vec![0.0; k]);
@@ -240,7 +242,7 @@ fn the_authors_row_solver_stops_early_on_their_first_graph() {
             .map(|i| {
                 let x = &golden.x[i * d..(i + 1) * d];
                 let f: Vec<f64> =
-                    golden.start.anchors.chunks_exact(d).map(|a| 2.0 * gemm::dot(a, x)).collect();
+                    golden.start.anchors.chunks_exact(d).map(|a| 2.0 * simd::dot(a, x)).collect();
                 let mut b = vec![0.0; m];
                 Gradient::new().solve(&gram, &f, &mut b);
                 assert!((b.iter().sum::<f64>() - 1.0).abs() < 1e-9 && b.iter().all(|v| *v >= 0.0));

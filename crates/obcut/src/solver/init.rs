@@ -45,15 +45,17 @@ pub(crate) fn anchors(
             seeding: Seeding::Rows,
             iterations: 20,
             restarts: 2,
+            rows_per_restart: None,
             rows_per_center: None,
             full_passes: 0,
         },
         per => Schedule {
             seeding: Seeding::Rows,
-            iterations: 20,
+            iterations: 10,
             restarts: 1,
+            rows_per_restart: per,
             rows_per_center: per,
-            full_passes: 1,
+            full_passes: 0,
         },
     };
     let mut all = Vec::new();
@@ -79,11 +81,12 @@ pub(crate) fn k_means(
         seeding: Seeding::Rows,
         iterations: 20,
         restarts: 2,
+        rows_per_restart: params.rows_per_anchor,
         rows_per_center: params.rows_per_anchor,
         full_passes: 2,
     };
     let k = params.n_clusters;
     let centers = kmeans::fit(rows, k, schedule, stream.named("labels"), context, Stage::Start)?;
     let points = rows.table.points(centers.values);
-    Ok(kmeans::assign(rows, &points, context)?.labels)
+    kmeans::assign(rows.table, &points, context)
 }

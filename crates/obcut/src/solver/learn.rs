@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::linalg::gemm;
+use crate::linalg::{gemm, simd};
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::simplex::Gram;
@@ -158,9 +158,8 @@ impl Loop<'_> {
     ) -> Result<usize, Error> {
         let k = self.n_clusters;
         let State { graph, labels, embedding: h, .. } = state;
-        let scores = embedding::scores(graph, h, self.anchor_weights, k, context)?;
-        let (moved, cut) =
-            labels::update(&scores, labels, visits.weights, k, visits.order, visits.max_sweeps);
+        let weighted = embedding::weighted(h, self.anchor_weights, k);
+        let (moved, cut) = labels::update(graph, &weighted, labels, k, visits, context)?;
         value.cut = cut;
         Ok(moved)
     }
@@ -175,7 +174,7 @@ impl Loop<'_> {
         let joined =
             embedding::joined(&state.graph, &state.labels, visits.weights, self.anchor_weights, k);
         state.embedding = crate::linalg::factor::polar(&joined, m, k)?;
-        value.cut = gemm::dot(&joined, &state.embedding);
+        value.cut = simd::dot(&joined, &state.embedding);
         Ok(())
     }
 
@@ -211,7 +210,7 @@ impl Loop<'_> {
         let k = self.n_clusters;
         let joined =
             embedding::joined(&state.graph, &state.labels, visits.weights, self.anchor_weights, k);
-        Ok(gemm::dot(&joined, &state.embedding))
+        Ok(simd::dot(&joined, &state.embedding))
     }
 
     fn penalty(&self, state: &State, weights: &[f64], first: &[f64], pull: f64) -> f64 {
@@ -223,7 +222,7 @@ impl Loop<'_> {
             }
         }
         if pull > 0.0 {
-            penalty += pull * crate::table::squared_distance(&state.anchors, first);
+            penalty += pull * crate::linalg::simd::squared_distance(&state.anchors, first);
         }
         penalty
     }

@@ -25,7 +25,7 @@ use crate::kmeans::{Schedule, Seeding, Weighted};
 use crate::metrics;
 use crate::observer::Stage;
 use crate::parallel::Context;
-use crate::random::{Stream, choose};
+use crate::random::Stream;
 use crate::solver::init::{self, auto_anchors};
 use crate::solver::params::{GraphKind, Init, Params};
 use crate::solver::plan::Block;
@@ -54,6 +54,7 @@ const DISCRETISE: Schedule = Schedule {
     seeding: Seeding::PlusPlus,
     iterations: 30,
     restarts: 2,
+    rows_per_restart: None,
     rows_per_center: None,
     full_passes: 0,
 };
@@ -115,13 +116,10 @@ pub(crate) fn path(
     }
     let all = rows.table.n();
     let stream = Stream::new(params.seed).named("path");
-    let mut chosen = choose(rows.keys, ROWS.min(all), stream.named("rows"));
-    chosen.sort_unstable();
-    let table = rows.table.subset(&chosen);
-    let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
-    let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
-    let part = Weighted { table: &table, weights: &weights, keys: &keys };
-    let n = table.n();
+    let sample = rows.sample(ROWS, stream.named("rows"), context)?;
+    let table = sample.table()?;
+    let part = sample.rows(&table);
+    let n = part.table.n();
 
     let kinds = match params.graph {
         GraphKind::Auto => vec![GraphKind::Distance, GraphKind::Global],
@@ -147,7 +145,7 @@ pub(crate) fn path(
         // The largest k first: they take longest.
         let judged = context.each(tested.len(), |at| {
             let k = tested[tested.len() - 1 - at];
-            let found = judge(&views, (&weights, &keys), kind, k, stream, &quiet)?;
+            let found = judge(&views, (part.weights, part.keys), kind, k, stream, &quiet)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             context.report(Stage::Path, done, tested.len(), None)?;
             Ok::<_, Error>(found)

@@ -8,7 +8,7 @@ use crate::graph::spectral::{self, Coordinates};
 use crate::kmeans::Weighted;
 use crate::observer::Stage;
 use crate::parallel::Context;
-use crate::random::{Stream, choose, shuffled};
+use crate::random::{Stream, shuffled};
 use crate::solver::cutting::{self, Turns, Visits, cut};
 use crate::solver::init;
 use crate::solver::learn::{Loop, State};
@@ -121,16 +121,13 @@ impl Problem<'_> {
             Ok(self.build(table, &plan.all_sources(), &anchors, context)?.split(&widths))
         };
         if rows.table.n() > plan.trial_rows {
-            let mut chosen = choose(rows.keys, plan.trial_rows, stream.named("trial"));
-            chosen.sort_unstable(); // as they lie in memory
-            let table = rows.table.subset(&chosen);
-            let weights: Vec<f64> = chosen.iter().map(|&i| rows.weights[i as usize]).collect();
-            let keys: Vec<u64> = chosen.iter().map(|&i| rows.keys[i as usize]).collect();
+            let sample = rows.sample(plan.trial_rows, stream.named("trial"), context)?;
+            let table = sample.table()?;
+            let part = sample.rows(&table);
             let given: Option<Vec<u32>> = (self.start.as_ref())
-                .map(|labels| chosen.iter().map(|&i| labels[i as usize]).collect());
-            let part = Weighted { table: &table, weights: &weights, keys: &keys };
+                .map(|labels| sample.chosen.iter().map(|&i| labels[i as usize]).collect());
             let trial = Problem { rows: &part, start: given, ..*self };
-            let sources = clock.time(Stage::Graph, || sources(&table))?;
+            let sources = clock.time(Stage::Graph, || sources(part.table))?;
             let choice = clock.time(Stage::Choose, || {
                 context.report(Stage::Choose, 0, plan.ways.len(), None)?;
                 trial.choose(&sources, &anchors, stream, context)

@@ -57,8 +57,8 @@ impl Rule {
         context: &Context<'_>,
     ) -> Result<Self, Error> {
         let h = embedding::update(graph, labels, weights, anchor_weights, k)?;
-        let scores = embedding::scores(graph, &h, anchor_weights, k, context)?;
-        let clusters = Clusters::new(&scores, labels, weights, k);
+        let weighted = embedding::weighted(&h, anchor_weights, k);
+        let clusters = Clusters::new(graph, &weighted, labels, weights, k, context)?;
         Ok(Self {
             n_clusters: k,
             embedding: h,

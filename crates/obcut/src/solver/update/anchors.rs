@@ -11,7 +11,7 @@
 
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::linalg::{factor, gemm};
+use crate::linalg::{factor, gemm, simd};
 use crate::parallel::Context;
 use crate::table::{Scratch, Table};
 
@@ -50,7 +50,7 @@ impl Moments {
                         if table.is_sparse() {
                             table.add_row(i, v, sum, &mut scratch);
                         } else {
-                            gemm::axpy(v, &row, sum);
+                            simd::axpy(v, &row, sum);
                         }
                         let products = &mut part.s[a * m..(a + 1) * m];
                         for (&b, &u) in columns.iter().zip(values) {
@@ -80,7 +80,7 @@ impl Moments {
     /// |X - AB'|^2 = V - 2 <A, B'X> + <A'A, B'B>, V the sum of |x|^2.
     pub fn residual(&self, anchors: &[f64], m: usize, d: usize, total_square: f64) -> f64 {
         let gram = gemm::gram(anchors, m, d);
-        total_square - 2.0 * gemm::dot(anchors, &self.r) + gemm::dot(&gram, &self.s)
+        total_square - 2.0 * simd::dot(anchors, &self.r) + simd::dot(&gram, &self.s)
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn proximal(
     let mut s = moments.s.clone();
     let mut r = moments.r.clone();
     (0..m).for_each(|a| s[a * m + a] += pull);
-    gemm::axpy(pull, first, &mut r);
+    simd::axpy(pull, first, &mut r);
     match factor::solve_definite(&s, &r, m, d) {
         Some(anchors) => Ok(anchors),
         None => factor::solve_semidefinite(&s, &r, m, d),

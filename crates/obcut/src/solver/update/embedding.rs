@@ -9,8 +9,7 @@
 
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::linalg::{factor, gemm};
-use crate::parallel::Context;
+use crate::linalg::{factor, simd};
 
 /// diag(w) B' Y (Y'Y)^-1/2.
 pub(crate) fn joined(
@@ -49,25 +48,6 @@ pub(crate) fn update(
     factor::polar(&joined(graph, labels, weights, anchor_weights, k), graph.n_cols, k)
 }
 
-/// Q = B diag(w) H, N × k.
-pub(crate) fn scores(
-    graph: &Graph,
-    embedding: &[f64],
-    anchor_weights: &[f64],
-    k: usize,
-    context: &Context<'_>,
-) -> Result<Vec<f64>, Error> {
-    let weighted = weighted(embedding, anchor_weights, k);
-    let n = graph.n_rows();
-    let mut scores = vec![0.0; n * k];
-    context.map_into(n, &mut scores, k, |range, out| {
-        for (i, out) in range.zip(out.chunks_exact_mut(k)) {
-            row_scores(graph.row(i), &weighted, k, out);
-        }
-    })?;
-    Ok(scores)
-}
-
 /// diag(w) H.
 pub(crate) fn weighted(embedding: &[f64], anchor_weights: &[f64], k: usize) -> Vec<f64> {
     let mut weighted = embedding.to_vec();
@@ -78,6 +58,7 @@ pub(crate) fn weighted(embedding: &[f64], anchor_weights: &[f64], k: usize) -> V
 }
 
 /// q = b diag(w) H of one row.
+#[inline(always)]
 pub(crate) fn row_scores(
     (columns, values): (&[u32], &[f64]),
     weighted: &[f64],
@@ -86,6 +67,6 @@ pub(crate) fn row_scores(
 ) {
     out.fill(0.0);
     for (&m, &v) in columns.iter().zip(values) {
-        gemm::axpy(v, &weighted[m as usize * k..(m as usize + 1) * k], out);
+        simd::axpy(v, &weighted[m as usize * k..(m as usize + 1) * k], out);
     }
 }

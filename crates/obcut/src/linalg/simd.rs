@@ -1,0 +1,186 @@
+//! Loops compiled for the vector units of the machine they run on.
+//!
+//! The program is built for the oldest processors; what runs inside [`vectorised`] is compiled once
+//! more for those with wide vectors, and the choice is made at run time. Only what is inlined takes
+//! part, so kernels are marked `#[inline(always)]`. Lanes are written out in the loops, no operation is
+//! fused or reordered: the results are the same bits with and without.
+
+use super::gemm::Real;
+
+/// Runs `work`, compiled for the widest vectors there are.
+#[inline(always)]
+pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+    pulp::Arch::new().dispatch(work)
+}
+
+/// Sum of products, in eight lanes so that it runs in registers.
+#[inline(always)]
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in a8.zip(b8) {
+        for l in 0..8 {
+            lanes[l] += x[l] * y[l];
+        }
+    }
+    lanes.iter().sum::<f64>() + tail
+}
+
+/// Sum of squared differences in eight lanes.
+#[inline(always)]
+pub(crate) fn squared_distance<T: Real>(a: &[T], b: &[f64]) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let square = |x: &T, y: &f64| (x.to_f64() - y) * (x.to_f64() - y);
+    let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| square(x, y)).sum();
+    for (x, y) in a8.zip(b8) {
+        for l in 0..8 {
+            lanes[l] += square(&x[l], &y[l]);
+        }
+    }
+    lanes.iter().sum::<f64>() + tail
+}
+
+/// `y += a x`.
+#[inline(always)]
+pub(crate) fn axpy<T: Real>(a: f64, x: &[T], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x.to_f64();
+    }
+}
+
+/// Index of the largest `values - offsets`, ties to the lower: one pass for the value and one to find
+/// it, both without branches in their inner loops. 0 when nothing can be compared.
+#[inline(always)]
+pub(crate) fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize {
+    const LANES: usize = 16;
+    let lowest = T::from_f64(f64::NEG_INFINITY);
+    let mut lanes = [lowest; LANES];
+    let (v, o) = (values.chunks_exact(LANES), offsets.chunks_exact(LANES));
+    let mut top = lowest;
+    for (v, o) in v.remainder().iter().zip(o.remainder()) {
+        let this = *v - *o;
+        top = if this > top { this } else { top };
+    }
+    for (v, o) in v.zip(o) {
+        for l in 0..LANES {
+            let this = v[l] - o[l];
+            lanes[l] = if this > lanes[l] { this } else { lanes[l] };
+        }
+    }
+    for lane in lanes {
+        top = if lane > top { lane } else { top };
+    }
+    let mut start = 0;
+    for (v, o) in values.chunks(LANES).zip(offsets.chunks(LANES)) {
+        let mut found = false;
+        for (v, o) in v.iter().zip(o) {
+            found |= *v - *o == top;
+        }
+        if found {
+            return start + v.iter().zip(o).position(|(v, o)| *v - *o == top).unwrap_or(0);
+        }
+        start += LANES;
+    }
+    0
+}
+
+/// The largest `level + slope * x` and its index, ties to the lower.
+#[inline(always)]
+pub(crate) fn largest_sum(level: &[f64], slope: &[f64], x: &[f64]) -> (f64, usize) {
+    const LANES: usize = 8;
+    let (level, slope) = (&level[..x.len()], &slope[..x.len()]);
+    let mut lanes = [f64::NEG_INFINITY; LANES];
+    let whole = x.len() / LANES * LANES;
+    let mut top = f64::NEG_INFINITY;
+    for j in whole..x.len() {
+        let this = level[j] + slope[j] * x[j];
+        top = if this > top { this } else { top };
+    }
+    for ((l, s), x) in
+        level.chunks_exact(LANES).zip(slope.chunks_exact(LANES)).zip(x.chunks_exact(LANES))
+    {
+        for i in 0..LANES {
+            let this = l[i] + s[i] * x[i];
+            lanes[i] = if this > lanes[i] { this } else { lanes[i] };
+        }
+    }
+    for lane in lanes {
+        top = if lane > top { lane } else { top };
+    }
+    let at = (0..x.len()).find(|&j| level[j] + slope[j] * x[j] == top);
+    (top, at.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn vectors_change_no_bit() {
+        for n in [0, 1, 7, 8, 9, 31, 64, 100] {
+            let (a, b) = (Stream::new(1).values(n), Stream::new(2).values(n));
+            assert_eq!(
+                vectorised(
+                    #[inline(always)]
+                    || dot(&a, &b)
+                )
+                .to_bits(),
+                dot(&a, &b).to_bits()
+            );
+            let plain: f64 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
+            assert!((dot(&a, &b) - plain).abs() < 1e-14 * (1 + n) as f64);
+            let plain: f64 = a.iter().zip(&b).map(|(x, y)| (x - y).powi(2)).sum();
+            assert!((squared_distance(&a, &b) - plain).abs() < 1e-13 * (1 + n) as f64);
+            let fast = vectorised(
+                #[inline(always)]
+                || squared_distance(&a, &b),
+            );
+            assert_eq!(fast.to_bits(), squared_distance(&a, &b).to_bits());
+            let (mut y, mut z) = (b.clone(), b.clone());
+            vectorised(
+                #[inline(always)]
+                || axpy(0.3, &a, &mut y),
+            );
+            axpy(0.3, &a, &mut z);
+            assert_eq!(y, z);
+        }
+    }
+
+    #[test]
+    fn the_largest_difference_is_found_first_of_equals() {
+        for n in [1, 5, 16, 17, 40, 100] {
+            for seed in 0..20 {
+                // Whole numbers, so that there are ties.
+                let round = |v: Vec<f64>| -> Vec<f32> {
+                    v.iter().map(|v| (v * 3.0).round() as f32).collect()
+                };
+                let a = round(Stream::new(seed).values(n));
+                let b = round(Stream::new(seed + 100).values(n));
+                let mut plain = 0;
+                for i in 0..n {
+                    if a[i] - b[i] > a[plain] - b[plain] {
+                        plain = i;
+                    }
+                }
+                assert_eq!(
+                    vectorised(
+                        #[inline(always)]
+                        || largest_difference(&a, &b)
+                    ),
+                    plain
+                );
+            }
+        }
+        assert_eq!(largest_difference(&[f64::NAN; 3], &[0.0; 3]), 0);
+        for n in [1, 7, 8, 21] {
+            let (a, b) = (Stream::new(5).values(n), Stream::new(6).values(n));
+            let x = Stream::new(7).values(n);
+            let value = |j: usize| a[j] + b[j] * x[j];
+            let plain = (0..n).max_by(|&i, &j| value(i).total_cmp(&value(j))).unwrap();
+            assert_eq!(vectorised(|| largest_sum(&a, &b, &x)), (value(plain), plain));
+        }
+    }
+}
