@@ -80,15 +80,7 @@ pub fn cut(
     params: &CutParams,
     observer: &dyn Observer,
 ) -> Result<BipartiteCut, Error> {
-    let CutParams {
-        n_clusters: k,
-        anchor_weights,
-        normalize_rows,
-        n_init,
-        max_iter,
-        seed,
-        threads,
-    } = *params;
+    let CutParams { n_clusters: k, n_init, max_iter, threads, .. } = *params;
     let (n, m) = (graph.n_rows(), graph.n_cols());
     if k == 0 {
         return Err(ParamError::NoClusters.into());
@@ -108,7 +100,17 @@ pub fn cut(
             ParamError::Range { name, value: "0".into(), hint: "it must be 1 or more" }.into()
         );
     }
-    let mut context = Context::new(threads, observer)?;
+    Context::run(threads, observer, |context| cut_checked(graph, params, context))
+}
+
+fn cut_checked(
+    graph: &Samples<'_>,
+    params: &CutParams,
+    mut context: Context<'_>,
+) -> Result<BipartiteCut, Error> {
+    let CutParams { n_clusters: k, anchor_weights, normalize_rows, n_init, max_iter, seed, .. } =
+        *params;
+    let n = graph.n_rows();
     context.report(Stage::Prepare, 0, 0, None)?;
     let (edges, keep) = edges(graph, normalize_rows)?;
     if edges.columns.is_empty() {

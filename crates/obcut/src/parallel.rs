@@ -49,6 +49,18 @@ impl<'a> Context<'a> {
         Ok(Self { pool: Arc::new(pool), observer, restart: (0, 1), quiet: false })
     }
 
+    /// Makes a context and runs `work` with it on one of its threads: small pieces of work then start
+    /// without waking a thread first.
+    pub fn run<R: Send>(
+        threads: usize,
+        observer: &'a dyn Observer,
+        work: impl FnOnce(Self) -> Result<R, Error> + Send,
+    ) -> Result<R, Error> {
+        let context = Self::new(threads, observer)?;
+        let pool = Arc::clone(&context.pool);
+        pool.install(|| work(context))
+    }
+
     /// The same threads and observer for work that goes on beside other work: it can be cancelled, but
     /// does not report, since the reports would come in no order.
     pub fn quietly(&self) -> Self {

@@ -25,6 +25,7 @@ impl Graph {
     }
 
     /// Anchors and weights of one row.
+    #[inline]
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
         let range = self.offsets[i]..self.offsets[i + 1];
         (&self.columns[range.clone()], &self.values[range])

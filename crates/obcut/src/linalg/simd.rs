@@ -86,31 +86,32 @@ pub(crate) fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize 
     0
 }
 
-/// The largest `level + slope * x` and its index, ties to the lower.
+/// The largest `level + slope * x`, and the largest and smallest `x`.
 #[inline(always)]
-pub(crate) fn largest_sum(level: &[f64], slope: &[f64], x: &[f64]) -> (f64, usize) {
+pub(crate) fn largest_sum(level: &[f64], slope: &[f64], x: &[f64]) -> (f64, f64, f64) {
     const LANES: usize = 8;
     let (level, slope) = (&level[..x.len()], &slope[..x.len()]);
-    let mut lanes = [f64::NEG_INFINITY; LANES];
+    let mut top = [f64::NEG_INFINITY; LANES];
+    let mut high = [f64::NEG_INFINITY; LANES];
+    let mut low = [f64::INFINITY; LANES];
     let whole = x.len() / LANES * LANES;
-    let mut top = f64::NEG_INFINITY;
-    for j in whole..x.len() {
-        let this = level[j] + slope[j] * x[j];
-        top = if this > top { this } else { top };
-    }
     for ((l, s), x) in
         level.chunks_exact(LANES).zip(slope.chunks_exact(LANES)).zip(x.chunks_exact(LANES))
     {
         for i in 0..LANES {
             let this = l[i] + s[i] * x[i];
-            lanes[i] = if this > lanes[i] { this } else { lanes[i] };
+            top[i] = if this > top[i] { this } else { top[i] };
+            high[i] = if x[i] > high[i] { x[i] } else { high[i] };
+            low[i] = if x[i] < low[i] { x[i] } else { low[i] };
         }
     }
-    for lane in lanes {
-        top = if lane > top { lane } else { top };
+    for j in whole..x.len() {
+        top[0] = top[0].max(level[j] + slope[j] * x[j]);
+        high[0] = high[0].max(x[j]);
+        low[0] = low[0].min(x[j]);
     }
-    let at = (0..x.len()).find(|&j| level[j] + slope[j] * x[j] == top);
-    (top, at.unwrap_or(0))
+    let max = |lanes: [f64; LANES]| lanes.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+    (max(top), max(high), low.iter().fold(f64::INFINITY, |a, &b| a.min(b)))
 }
 
 #[cfg(test)]
@@ -179,8 +180,9 @@ mod tests {
             let (a, b) = (Stream::new(5).values(n), Stream::new(6).values(n));
             let x = Stream::new(7).values(n);
             let value = |j: usize| a[j] + b[j] * x[j];
-            let plain = (0..n).max_by(|&i, &j| value(i).total_cmp(&value(j))).unwrap();
-            assert_eq!(vectorised(|| largest_sum(&a, &b, &x)), (value(plain), plain));
+            let most = |f: &dyn Fn(usize) -> f64| (0..n).map(f).fold(f64::NEG_INFINITY, f64::max);
+            let plain = (most(&value), most(&|j| x[j]), -most(&|j| -x[j]));
+            assert_eq!(vectorised(|| largest_sum(&a, &b, &x)), plain);
         }
     }
 }

@@ -78,16 +78,19 @@ pub fn fit(
 ) -> Result<Fit, Error> {
     check::check(params, samples, weights)?;
     // Entries given twice would be squared apart: they are added up first.
-    samples.with_canonical(|samples| fit_checked(samples, weights, params, observer))
+    samples.with_canonical(|samples| {
+        Context::run(params.threads, observer, |context| {
+            fit_checked(samples, weights, params, context)
+        })
+    })
 }
 
 fn fit_checked(
     samples: &Samples<'_>,
     weights: Option<&[f64]>,
     params: &Params,
-    observer: &dyn Observer,
+    mut context: Context<'_>,
 ) -> Result<Fit, Error> {
-    let mut context = Context::new(params.threads, observer)?;
     // Weights near 1 keep squares and roots of their sums in range; a power of two changes no bit.
     let unit = weights.map_or(1.0, weight_unit);
     let scaled: Option<Vec<f64>> = weights.map(|w| w.iter().map(|w| w / unit).collect());

@@ -65,8 +65,18 @@ pub(crate) fn row_scores(
     k: usize,
     out: &mut [f64],
 ) {
+    // Four anchors at a time: the sums are loaded and stored once for all of them.
+    let of = |m: u32| &weighted[m as usize * k..(m as usize + 1) * k];
+    let (columns4, columns1) = columns.as_chunks::<4>();
+    let (values4, values1) = values.as_chunks::<4>();
     out.fill(0.0);
-    for (&m, &v) in columns.iter().zip(values) {
-        simd::axpy(v, &weighted[m as usize * k..(m as usize + 1) * k], out);
+    for (&[a, b, c, d], [u, v, w, x]) in columns4.iter().zip(values4) {
+        let (a, b, c, d) = (of(a), of(b), of(c), of(d));
+        for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            *out += (u * a + v * b) + (w * c + x * d);
+        }
+    }
+    for (&m, &v) in columns1.iter().zip(values1) {
+        simd::axpy(v, of(m), out);
     }
 }

@@ -10,6 +10,7 @@
 //! sample out of its cluster must subtract it, as the authors' program does. The last sample of a
 //! cluster stays where it is, so no cluster is ever emptied. A sample of weight w moves as one.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::error::Error;
@@ -21,7 +22,7 @@ use crate::solver::cutting::Visits;
 use crate::solver::update::embedding::row_scores;
 
 /// Samples whose scores are computed at a time, side by side, before they are visited one by one.
-const BATCH: usize = 2048;
+const BATCH: usize = 1024;
 /// Relative slack of the bounds that let samples be passed over: well above rounding.
 const SLACK: f64 = 1e-9;
 
@@ -99,17 +100,41 @@ struct Gains {
     w: f64,
     level: Vec<f64>,
     slope: Vec<f64>,
-    /// By how much the gain in a cluster may have risen so far, for any score.
-    risen: Vec<f64>,
-    /// A bound of the scores.
-    largest: f64,
+    /// The same for samples of the cluster, taken out and put back: (level, slope).
+    stay: Vec<(f64, f64)>,
+    /// Since every sweep began.
+    ranges: Vec<Ranges>,
+    /// What the moves since the last call of [`Self::rises`] can have added to a gain.
+    flight: Rise,
+}
+
+/// The extremes of the lines over some time.
+struct Ranges {
+    lowest: Vec<f64>,
+    flattest: Vec<f64>,
+    steepest: Vec<f64>,
+}
+
+/// How far the lines of any cluster have risen at most: a gain at score q by no more than
+/// `level + q steeper`, or `level - q flatter` when q is negative.
+#[derive(Clone, Copy, Default)]
+struct Rise {
+    level: f64,
+    steeper: f64,
+    flatter: f64,
 }
 
 impl Gains {
-    fn new(clusters: &Clusters, w: f64, largest: f64) -> Self {
+    fn new(clusters: &Clusters, w: f64) -> Self {
         let k = clusters.sums.len();
-        let mut gains =
-            Self { w, level: vec![0.0; k], slope: vec![0.0; k], risen: vec![0.0; k], largest };
+        let mut gains = Self {
+            w,
+            level: vec![0.0; k],
+            slope: vec![0.0; k],
+            stay: vec![(0.0, 0.0); k],
+            ranges: Vec::new(),
+            flight: Rise::default(),
+        };
         gains.set(clusters, w);
         gains
     }
@@ -122,13 +147,40 @@ impl Gains {
 
     fn update(&mut self, clusters: &Clusters, j: usize) {
         let (s, n) = (clusters.sums[j], clusters.sizes[j]);
-        let root = 1.0 / (n + self.w).sqrt();
-        // A cluster that lost its last sample for a moment has no level.
-        let level = if clusters.counts[j] > 0 { s * (root - 1.0 / n.sqrt()) } else { 0.0 };
-        let slope = self.w * root;
-        let rise = (level - self.level[j]).max(0.0) + self.largest * (slope - self.slope[j]).abs();
-        self.risen[j] += rise;
+        let (more, root, less) =
+            (1.0 / (n + self.w).sqrt(), 1.0 / n.sqrt(), 1.0 / (n - self.w).max(0.0).sqrt());
+        let (level, slope) = (s * (more - root), self.w * more);
+        self.stay[j] = (s * (root - less), self.w * less);
+        self.flight.level += (level - self.level[j]).max(0.0);
+        self.flight.steeper += (slope - self.slope[j]).max(0.0);
+        self.flight.flatter += (self.slope[j] - slope).max(0.0);
         (self.level[j], self.slope[j]) = (level, slope);
+        for range in &mut self.ranges {
+            range.lowest[j] = range.lowest[j].min(level);
+            range.flattest[j] = range.flattest[j].min(slope);
+            range.steepest[j] = range.steepest[j].max(slope);
+        }
+    }
+
+    /// A sweep begins.
+    fn begin(&mut self) {
+        self.ranges.push(Ranges {
+            lowest: self.level.clone(),
+            flattest: self.slope.clone(),
+            steepest: self.slope.clone(),
+        });
+    }
+
+    /// For every sweep so far: the rise from any moment since its beginning until now.
+    fn rises(&mut self) -> Vec<Rise> {
+        self.flight = Rise::default();
+        let most = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).fold(0.0, f64::max);
+        let rise = |range: &Ranges| Rise {
+            level: most(&self.level, &range.lowest),
+            steeper: most(&self.slope, &range.flattest),
+            flatter: most(&range.steepest, &self.slope),
+        };
+        self.ranges.iter().map(rise).collect()
     }
 }
 
@@ -139,14 +191,15 @@ struct Known {
     own: f64,
     /// The best gain elsewhere.
     rival: f64,
+    /// The largest and the smallest score elsewhere, or 0.
+    high: f32,
+    low: f32,
     /// The sweep of the visit.
     sweep: u32,
 }
 
-/// What a sample gains by staying: taken out and put back.
-fn stay(clusters: &Clusters, j: usize, q: f64, w: f64) -> f64 {
-    let (s, n) = (clusters.sums[j], clusters.sizes[j]);
-    s / n.sqrt() - (s - w * q) / (n - w).sqrt()
+impl Known {
+    const NOTHING: Self = Self { own: 0.0, rival: f64::INFINITY, high: 0.0, low: 0.0, sweep: 0 };
 }
 
 /// Sweeps until nothing moves, at most `max_sweeps` times; the cut never falls. `weighted` is diag(w)H.
@@ -166,37 +219,32 @@ pub(crate) fn update(
     let n = labels.len();
     let clusters = Clusters::new(graph, weighted, labels, weights, k, context)?;
     let uniform = weights.windows(2).all(|w| w[0] == w[1]);
-    let largest = weighted.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
-    let widest = (0..n).map(|i| graph.row(i).1.iter().sum::<f64>()).fold(0.0, f64::max);
-    let gains = Gains::new(&clusters, weights.first().copied().unwrap_or(1.0), largest * widest);
+    let gains = Gains::new(&clusters, weights.first().copied().unwrap_or(1.0));
+    let order = match order {
+        Some(order) => Cow::Borrowed(order),
+        None => Cow::Owned((0..n as u32).collect()),
+    };
+    // What belongs to a sample lies in the order of the visits.
     let mut sweeps = Sweeps {
         graph,
         weighted,
-        weights,
+        order: &order,
+        labels: order.iter().map(|&i| labels[i as usize]).collect(),
+        weights: order.iter().map(|&i| weights[i as usize]).collect(),
+        known: vec![Known::NOTHING; if uniform { n } else { 0 }],
         k,
         clusters,
         gains,
-        known: vec![
-            Known { own: 0.0, rival: f64::INFINITY, sweep: 0 };
-            if uniform { n } else { 0 }
-        ],
-        risen_at: Vec::new(),
         sweep: 0,
+        scores: Vec::new(),
     };
     let mut moves = 0;
     for _ in 0..max_sweeps {
         context.check()?;
-        sweeps.risen_at.push(sweeps.gains.risen.clone());
+        sweeps.gains.begin();
         let mut moved = 0;
         for start in (0..n).step_by(BATCH) {
-            let batch = start..(start + BATCH).min(n);
-            moved += match order {
-                Some(order) => sweeps.batch(&order[batch], labels, context)?,
-                None => {
-                    let rows: Vec<u32> = batch.map(|i| i as u32).collect();
-                    sweeps.batch(&rows, labels, context)?
-                }
-            };
+            moved += sweeps.batch(start..(start + BATCH).min(n), context)?;
         }
         moves += moved;
         sweeps.sweep += 1;
@@ -204,6 +252,7 @@ pub(crate) fn update(
             break;
         }
     }
+    order.iter().zip(&sweeps.labels).for_each(|(&i, &l)| labels[i as usize] = l);
     // Rounding gathers in sums that are added to and taken from: start afresh for the value.
     let cut = Clusters::new(graph, weighted, labels, weights, k, context)?.cut();
     Ok((moves, cut))
@@ -213,114 +262,116 @@ pub(crate) fn update(
 struct Sweeps<'a> {
     graph: &'a Graph,
     weighted: &'a [f64],
-    weights: &'a [f64],
+    /// The sample of every visit.
+    order: &'a [u32],
+    labels: Vec<u32>,
+    weights: Vec<f64>,
+    /// Empty when weights differ: the bounds are for one weight.
+    known: Vec<Known>,
     k: usize,
     clusters: Clusters,
     gains: Gains,
-    /// Empty when weights differ: the bounds are for one weight.
-    known: Vec<Known>,
-    /// How far gains had risen when every sweep began.
-    risen_at: Vec<Vec<f64>>,
     sweep: u32,
+    scores: Vec<f64>,
 }
 
 impl Sweeps<'_> {
-    /// Visits some samples in turn; returns how many moved.
-    fn batch(
-        &mut self,
-        rows: &[u32],
-        labels: &mut [u32],
-        context: &Context<'_>,
-    ) -> Result<usize, Error> {
+    /// Makes some visits in turn; returns how many samples moved.
+    fn batch(&mut self, visits: Range<usize>, context: &Context<'_>) -> Result<usize, Error> {
         let k = self.k;
-        // Per sweep of the last visit: how much any rival's gain may have risen since.
-        let risen = &self.gains.risen;
-        let since: Vec<f64> = (self.risen_at.iter())
-            .map(|then| risen.iter().zip(then).map(|(a, b)| a - b).fold(0.0, f64::max))
-            .collect();
-        let is_open = |this: &Self, i: usize| match this.known.get(i) {
-            Some(known) => !this.stays(*known, labels[i] as usize, &since, 0.0),
-            None => true,
-        };
-        let open: Vec<u32> = rows.iter().copied().filter(|&i| is_open(self, i as usize)).collect();
-        let mut scores = vec![0.0; open.len() * k];
-        let (graph, weighted) = (self.graph, self.weighted);
-        context.map_into(open.len(), &mut scores, k, |range: Range<usize>, out| {
+        let since = self.gains.rises();
+        let open: Vec<usize> = visits.clone().filter(|&v| !self.stays(v, &since)).collect();
+        let mut scores = std::mem::take(&mut self.scores);
+        scores.resize((open.len() * k).max(scores.len()), 0.0);
+        let (graph, weighted, order) = (self.graph, self.weighted, self.order);
+        context.map_into(open.len(), &mut scores[..open.len() * k], k, |range, out| {
             vectorised(
                 #[inline(always)]
                 || {
-                    for (&i, out) in open[range].iter().zip(out.chunks_exact_mut(k)) {
-                        row_scores(graph.row(i as usize), weighted, k, out);
+                    for (&v, q) in open[range].iter().zip(out.chunks_exact_mut(k)) {
+                        row_scores(graph.row(order[v] as usize), weighted, k, q);
                     }
                 },
             );
         })?;
         let mut next = open.iter().zip(scores.chunks_exact(k)).peekable();
-        let (mut moved, mut flight) = (0, 0.0);
+        let mut moved = 0;
         let mut late = vec![0.0; k];
-        for &i in rows {
-            let q = match next.next_if(|(open, _)| **open == i) {
+        for v in visits {
+            let q = match next.next_if(|(open, _)| **open == v) {
                 Some((_, q)) => q,
+                None if self.stays(v, &since) => continue,
                 None => {
-                    let known = self.known[i as usize];
-                    if self.stays(known, labels[i as usize] as usize, &since, flight) {
-                        continue;
-                    }
-                    row_scores(graph.row(i as usize), weighted, k, &mut late);
+                    row_scores(graph.row(order[v] as usize), weighted, k, &mut late);
                     &late
                 }
             };
-            if let Some(rise) = self.visit(i as usize, q, labels) {
-                moved += 1;
-                flight += rise;
-            }
+            moved += usize::from(self.visit(v, q));
         }
+        self.scores = scores;
         Ok(moved)
     }
 
-    /// Whether no rival can have overtaken a sample's own cluster.
-    fn stays(&self, known: Known, own: usize, since: &[f64], flight: f64) -> bool {
-        let rival = known.rival + since[known.sweep as usize] + flight;
-        let stay = stay(&self.clusters, own, known.own, self.gains.w);
+    /// Whether no rival can have overtaken a sample's own cluster: its gain there as it is now against
+    /// the best gain elsewhere at its last visit and what can have been added to it since.
+    #[inline]
+    fn stays(&self, v: usize, since: &[Rise]) -> bool {
+        let Some(known) = self.known.get(v) else {
+            return false;
+        };
+        let (then, flight) = (&since[known.sweep as usize], &self.gains.flight);
+        let rise = (then.level + flight.level)
+            + f64::from(known.high) * (then.steeper + flight.steeper)
+            - f64::from(known.low) * (then.flatter + flight.flatter);
+        let rival = known.rival + rise;
+        let (level, slope) = self.gains.stay[self.labels[v] as usize];
+        let stay = level + slope * known.own;
         stay > rival + SLACK * (stay.abs() + rival.abs())
     }
 
-    /// Puts a sample where it gains most. A tie is no reason to move, so equal samples do not wander.
-    /// Returns how far gains have risen by its move, or nothing when it stays.
-    fn visit(&mut self, i: usize, q: &[f64], labels: &mut [u32]) -> Option<f64> {
-        let (from, w) = (labels[i] as usize, self.weights[i]);
+    /// Puts a sample where it gains most and tells whether it moved. A tie is no reason to move, so
+    /// equal samples do not wander.
+    fn visit(&mut self, v: usize, q: &[f64]) -> bool {
+        let (from, w) = (self.labels[v] as usize, self.weights[v]);
         if self.clusters.counts[from] == 1 {
-            return None;
+            return false;
         }
         if self.gains.w != w {
             self.gains.set(&self.clusters, w);
         }
-        let own = stay(&self.clusters, from, q[from], w);
+        let own = self.gains.stay[from].0 + self.gains.stay[from].1 * q[from];
         let Gains { level, slope, .. } = &mut self.gains;
         let level_from = std::mem::replace(&mut level[from], f64::NEG_INFINITY);
-        let (mut rival, to) = vectorised(
+        let (rival, high, low) = vectorised(
             #[inline(always)]
             || largest_sum(level, slope, q),
         );
-        self.gains.level[from] = level_from;
-        let mut now = from;
-        let mut rise = None;
-        if rival > own {
-            let before = self.gains.risen[from] + self.gains.risen[to];
-            self.clusters.remove(from, q[from], w);
-            self.clusters.add(to, q[to], w);
-            self.gains.update(&self.clusters, from);
-            self.gains.update(&self.clusters, to);
-            labels[i] = to as u32;
-            rise = Some(self.gains.risen[from] + self.gains.risen[to] - before);
-            // Its best rival now is not known exactly: nothing gains more than it did elsewhere.
-            now = to;
-            rival = f64::INFINITY;
+        let to = if rival > own {
+            (0..self.k).find(|&j| level[j] + slope[j] * q[j] == rival)
+        } else {
+            None
+        };
+        level[from] = level_from;
+        let known = match to {
+            Some(to) => {
+                self.clusters.remove(from, q[from], w);
+                self.clusters.add(to, q[to], w);
+                self.gains.update(&self.clusters, from);
+                self.gains.update(&self.clusters, to);
+                self.labels[v] = to as u32;
+                Known { sweep: self.sweep, ..Known::NOTHING }
+            }
+            None => {
+                // A little outward, so that rounding to single precision keeps the bound.
+                let (high, low) = (high.max(0.0) * (1.0 + 1e-6), low.min(0.0) * (1.0 + 1e-6));
+                let (high, low) = (high as f32, low as f32);
+                Known { own: q[from], rival, high, low, sweep: self.sweep }
+            }
+        };
+        if let Some(slot) = self.known.get_mut(v) {
+            *slot = known;
         }
-        if let Some(known) = self.known.get_mut(i) {
-            *known = Known { own: q[now], rival, sweep: self.sweep };
-        }
-        rise
+        to.is_some()
     }
 }
 
