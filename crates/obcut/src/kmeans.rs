@@ -4,12 +4,15 @@
 //! the order of the rows nor the number of threads. Anchors start from random rows: k-means++ likes
 //! outliers, and outlier anchors become fragments of the graph.
 
+use std::ops::Range;
+
+use crate::block::{BLOCK, Points, Scratch};
 use crate::error::Error;
 use crate::linalg::simd::{squared_distance, vectorised};
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::{self, Stream};
-use crate::table::{BLOCK, Gathered, Points, Scratch, Table};
+use crate::table::{Gathered, Table};
 
 /// How the centres start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub(crate) struct Schedule {
     pub rows_per_center: Option<usize>,
     /// Iterations on all rows after those on a sample.
     pub full_passes: usize,
+    /// Fall of the inertia, as a part of it, below which an iteration is the last.
+    pub tol: f64,
 }
 
 /// The result of k-means.
@@ -125,10 +130,11 @@ pub(crate) fn fit(
     if few < some && some < n {
         let part = sample(some)?;
         let table = part.table()?;
-        centers = lloyd(&part.rows(&table), centers, schedule.iterations, context, stage)?;
+        let limits = (schedule.iterations, schedule.tol);
+        centers = lloyd(&part.rows(&table), centers, limits, context, stage)?;
     }
     let passes = if some == n { schedule.iterations } else { schedule.full_passes };
-    lloyd(rows, centers, passes, context, stage)
+    lloyd(rows, centers, (passes, schedule.tol), context, stage)
 }
 
 fn best_of(
@@ -147,7 +153,8 @@ fn best_of(
             Seeding::PlusPlus => plus_plus(rows, k, stream, context)?,
         };
         let start = Centers { values: gather(rows.table, &chosen), inertia: f64::INFINITY };
-        let centers = lloyd(rows, start, schedule.iterations, context, stage)?;
+        let limits = (schedule.iterations, schedule.tol);
+        let centers = lloyd(rows, start, limits, context, stage)?;
         if best.as_ref().is_none_or(|b| centers.inertia < b.inertia) {
             best = Some(centers);
         }
@@ -187,10 +194,7 @@ fn plus_plus(
         rows.table.row(*chosen.last().expect("one at least") as usize, &mut center);
         let points = rows.table.points(center.clone());
         let firsts = context.map_into(n, &mut nearest, 1, |range, nearest| {
-            vectorised(
-                #[inline(always)]
-                || first_clock(rows, range, &points, nearest, stream),
-            )
+            first_clock(rows, range, &points, nearest, stream)
         })?;
         let best = firsts
             .into_iter()
@@ -211,44 +215,41 @@ fn plus_plus(
 
 /// The row of a range whose clock rings first, after the distances to the nearest centre have taken in
 /// one more centre.
-#[inline(always)]
 fn first_clock(
     rows: &Weighted<'_, '_>,
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
     points: &Points,
     nearest: &mut [f64],
     stream: Stream,
 ) -> (f64, u64, u32) {
-    let (mut row, mut distance, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+    let (mut distance, mut scratch) = (Vec::new(), Scratch::default());
     let mut best = (f64::INFINITY, u64::MAX, 0u32);
-    for (i, near) in range.zip(nearest) {
-        let (dot, norm) = if rows.table.is_sparse() {
-            let norm = rows.table.squared_norm(i, &mut scratch);
-            (rows.table.products(i..i + 1, points, &mut scratch)[0], norm)
-        } else {
-            (0.0, 0.0)
-        };
-        rows.table.distances(i, points, &[0], (&[dot], norm), &mut row, &mut distance);
-        *near = near.min(distance[0]);
-        let mass = rows.weights[i] * *near;
-        let u = stream.uniform(rows.keys[i]);
-        // -ln u >= 1 - u: most rows are out without their logarithm.
-        if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
-            continue;
-        }
-        let this = (-u.ln() / mass, rows.keys[i], i as u32);
-        if (this.0, this.1) < (best.0, best.1) {
-            best = this;
+    for (start, nearest) in range.step_by(BLOCK).zip(nearest.chunks_mut(BLOCK)) {
+        let block = rows.table.block(start..start + nearest.len(), points, &mut scratch);
+        for (r, near) in nearest.iter_mut().enumerate() {
+            block.distances(r, &[0], &mut distance);
+            let i = start + r;
+            *near = near.min(distance[0]);
+            let mass = rows.weights[i] * *near;
+            let u = stream.uniform(rows.keys[i]);
+            // -ln u >= 1 - u: most rows are out without their logarithm.
+            if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
+                continue;
+            }
+            let this = (-u.ln() / mass, rows.keys[i], i as u32);
+            if (this.0, this.1) < (best.0, best.1) {
+                best = this;
+            }
         }
     }
     best
 }
 
-/// Up to `iterations` of Lloyd, ending early when no label changes.
+/// Up to `iterations` of Lloyd, ending early when no label changes or the inertia hardly falls.
 fn lloyd(
     rows: &Weighted<'_, '_>,
     mut centers: Centers,
-    iterations: usize,
+    (iterations, tol): (usize, f64),
     context: &Context<'_>,
     stage: Stage,
 ) -> Result<Centers, Error> {
@@ -262,6 +263,7 @@ fn lloyd(
         context.report(stage, iteration, iterations, None)?;
         let points = rows.table.points(centers.values);
         let pass = pass(rows, &points, &norms, context)?;
+        let settled = iteration > 0 && centers.inertia - pass.inertia < tol * pass.inertia;
         centers = Centers { inertia: pass.inertia, values: points.values };
         let same = |(a, b): (&(u32, f64), &(u32, f64))| a.0 == b.0;
         if iteration > 0 && pass.nearest.iter().zip(&last).all(same) {
@@ -277,6 +279,9 @@ fn lloyd(
                 rows.table.finish_sum(w, sum);
                 center.iter_mut().zip(&*sum).for_each(|(c, s)| *c = s / w);
             }
+        }
+        if settled {
+            break;
         }
         last = nearest;
     }
@@ -295,7 +300,7 @@ pub(crate) fn assign(
         let mut nearest = [(0, 0.0); BLOCK];
         for (start, out) in range.clone().step_by(BLOCK).zip(out.chunks_mut(BLOCK)) {
             let nearest = &mut nearest[..out.len()];
-            table.nearest(start..start + out.len(), points, &mut scratch, nearest);
+            table.block(start..start + out.len(), points, &mut scratch).nearest(nearest);
             out.iter_mut().zip(nearest).for_each(|(label, near)| *label = near.0);
         }
     })?;
@@ -323,8 +328,9 @@ fn pass(
             for start in range.clone().step_by(BLOCK) {
                 let block = start..(start + BLOCK).min(range.end);
                 let out = &mut out[start - range.start..block.end - range.start];
-                rows.table.nearest(block.clone(), points, &mut scratch, out);
-                rows.table.add_block(block.clone(), out, rows.weights, &mut sums, &mut scratch);
+                let found = rows.table.block(block.clone(), points, &mut scratch);
+                found.nearest(out);
+                found.add_to(out, &rows.weights[block.clone()], &mut sums);
                 for (i, near) in block.zip(out) {
                     near.1 = (near.1 + norms[i]).max(0.0);
                     inertia += rows.weights[i] * near.1;
@@ -447,7 +453,7 @@ mod tests {
         let mut centers = Centers { values, inertia: f64::INFINITY };
         for _ in 0..12 {
             let last = centers.inertia;
-            centers = lloyd(&rows, centers, 1, &context, Stage::Start).unwrap();
+            centers = lloyd(&rows, centers, (1, 0.0), &context, Stage::Start).unwrap();
             assert!(centers.inertia <= last + 1e-9);
         }
         let labels = assign(&table, &table.points(centers.values), &context).unwrap();
@@ -498,6 +504,7 @@ mod tests {
                 rows_per_restart: None,
                 rows_per_center: None,
                 full_passes: 0,
+                tol: 0.0,
             };
             let stage = Stage::Start;
             let centers = fit(&rows, k, schedule, Stream::new(1), &context, stage).unwrap();

@@ -20,6 +20,7 @@ pub mod simplex;
 pub mod solver;
 pub mod synthetic;
 
+mod block;
 mod cut;
 mod kmeans;
 mod linalg;

@@ -5,10 +5,11 @@
 //! rank that centring takes away. Anchors are found in the small space and taken back as the same
 //! combinations of rows.
 
+use crate::block::{BLOCK, Scratch};
 use crate::error::Error;
 use crate::linalg::{factor, gemm};
 use crate::parallel::Context;
-use crate::table::{BLOCK, Scratch, Table};
+use crate::table::Table;
 
 const RIDGE: f64 = 1e-12;
 /// Combination weights below this are rounding.

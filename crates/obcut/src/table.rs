@@ -4,23 +4,18 @@
 //! rows are scaled into a scratch buffer that stays in cache, and sparse rows are never filled up.
 //! With `z` the scaled value of a zero entry, `x' = z + delta` where `delta` is non-zero only at
 //! stored entries, so `x'.a = z.a + sum of delta_f a_f`, and likewise for norms and sums.
-//!
-//! Products of dense blocks always have the same shape (short blocks are padded), so that the bits
-//! of a row's products do not depend on the rows around it: predict repeats what fit computed.
 
 use std::ops::Range;
 
+use crate::block::{BLOCK, Block, Kernel, Points, Rows, Scratch};
 use crate::error::Error;
 use crate::linalg::gemm::{self, Real};
-use crate::linalg::simd::{self, squared_distance, vectorised};
+use crate::linalg::simd::{self, vectorised};
 use crate::matrix::{DenseRef, Matrix, Samples};
 use crate::normalize::Scaling;
 use crate::parallel::Context;
 use crate::random::mix;
 use crate::solver::params::Scale;
-
-/// Rows in a block.
-pub(crate) const BLOCK: usize = 128;
 
 /// Rows of a matrix, scaled when they are read.
 #[derive(Clone)]
@@ -49,41 +44,6 @@ impl Gathered<'_> {
             Self::View(table) => table.clone(),
         })
     }
-}
-
-/// Points (anchors, centres) made ready for products with the rows of a table.
-pub(crate) struct Points {
-    /// M × d, row-major, scaled space.
-    pub values: Vec<f64>,
-    pub n: usize,
-    /// |a|^2 of every point.
-    pub norms: Vec<f64>,
-    kernel: Kernel,
-}
-
-enum Kernel {
-    /// Dense f64 rows use `values`; |a|^2 / 2.
-    Double(Vec<f64>),
-    Single {
-        values: Vec<f32>,
-        half_norms: Vec<f32>,
-    },
-    /// d × M with the feature's factor multiplied in, z.a of every point, and |a|^2 / 2.
-    Sparse {
-        by_feature: Vec<f64>,
-        offset: Vec<f64>,
-        half_norms: Vec<f64>,
-    },
-}
-
-/// Buffers of one thread.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    x32: Vec<f32>,
-    out32: Vec<f32>,
-    x64: Vec<f64>,
-    out: Vec<f64>,
-    row: Vec<f64>,
 }
 
 impl<'a> Table<'a> {
@@ -188,118 +148,48 @@ impl<'a> Table<'a> {
         Points { values, n, norms, kernel }
     }
 
-    /// x.a for every row of the block (at most [`BLOCK`] rows) and every point: rows × M.
-    pub fn products<'s>(
-        &self,
+    /// The rows of a block (at most [`BLOCK`]) and their products with points.
+    pub fn block<'s>(
+        &'s self,
         block: Range<usize>,
-        points: &Points,
+        points: &'s Points,
         scratch: &'s mut Scratch,
-    ) -> &'s [f64] {
-        let size = block.len() * points.n;
-        self.multiply(block, points, scratch);
-        if let Kernel::Single { .. } = points.kernel {
-            let Scratch { out, out32, .. } = scratch;
-            out.resize(BLOCK * points.n, 0.0);
-            vectorised(
-                #[inline(always)]
-                || out[..size].iter_mut().zip(&*out32).for_each(|(o, v)| *o = f64::from(*v)),
-            );
-        }
-        &scratch.out[..size]
-    }
-
-    /// Leaves the products of a block in the scratch, single precision ones in `out32`.
-    fn multiply(&self, block: Range<usize>, points: &Points, scratch: &mut Scratch) {
+    ) -> Block<'s> {
         debug_assert!(block.len() <= BLOCK);
-        let (m, d) = (points.n, self.d());
-        match (&self.samples, &points.kernel) {
-            (Samples::Dense32(x), Kernel::Single { values, .. }) => {
-                scratch.out32.resize(BLOCK * m, 0.0);
-                let x = self.load_block(x, block, &mut scratch.x32);
-                gemm::times_transposed(x, values, &mut scratch.out32, (BLOCK, m, d));
+        let (m, d, start) = (points.n, self.d(), block.start);
+        let Scratch { x32, out32, x64, out, .. } = scratch;
+        let rows = match (&self.samples, &points.kernel) {
+            (Samples::Dense32(x), Kernel::Single { values, half_norms }) => {
+                out32.resize(BLOCK * m, 0.0);
+                let x = self.load_block(x, block, x32);
+                gemm::times_transposed(x, values, out32, (BLOCK, m, d));
+                Rows::Single { x, products: out32, points: values, half_norms }
             }
-            (Samples::Dense64(x), _) => {
-                let Scratch { x64, out, .. } = scratch;
+            (Samples::Dense64(x), Kernel::Double(half_norms)) => {
                 out.resize(BLOCK * m, 0.0);
                 let x = self.load_block(x, block, x64);
                 gemm::times_transposed(x, &points.values, out, (BLOCK, m, d));
+                Rows::Double { x, products: out, points: &points.values, half_norms }
             }
-            (_, Kernel::Sparse { by_feature, offset, .. }) => {
-                scratch.out.resize(BLOCK * m, 0.0);
-                for (r, i) in block.enumerate() {
-                    let out = &mut scratch.out[r * m..(r + 1) * m];
-                    out.copy_from_slice(offset);
-                    let inverse = self.row_factor(i);
-                    self.stored(i, |f, v| {
-                        simd::axpy(v * inverse, &by_feature[f * m..(f + 1) * m], out);
-                    });
-                }
+            (_, Kernel::Sparse { by_feature, offset, half_norms }) => {
+                out.resize(BLOCK * m, 0.0);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (i, out) in block.zip(out.chunks_exact_mut(m)) {
+                            out.copy_from_slice(offset);
+                            let inverse = self.row_factor(i);
+                            self.stored(i, |f, v| {
+                                simd::axpy(v * inverse, &by_feature[f * m..(f + 1) * m], out);
+                            });
+                        }
+                    },
+                );
+                Rows::Sparse { products: out, half_norms }
             }
             _ => unreachable!("points are made by the table they are used with"),
-        }
-    }
-
-    /// The nearest point of every row of a block with |a|^2 - 2 x.a; ties go to the lower index.
-    pub fn nearest(
-        &self,
-        block: Range<usize>,
-        points: &Points,
-        scratch: &mut Scratch,
-        out: &mut [(u32, f64)],
-    ) {
-        let m = points.n;
-        self.multiply(block, points, scratch);
-        vectorised(
-            #[inline(always)]
-            || {
-                for (r, out) in out.iter_mut().enumerate() {
-                    let range = r * m..(r + 1) * m;
-                    let (j, product) = match &points.kernel {
-                        Kernel::Single { half_norms, .. } => {
-                            let products = &scratch.out32[range];
-                            let j = simd::largest_difference(products, half_norms);
-                            (j, f64::from(products[j]))
-                        }
-                        Kernel::Double(half_norms) | Kernel::Sparse { half_norms, .. } => {
-                            let products = &scratch.out[range];
-                            let j = simd::largest_difference(products, half_norms);
-                            (j, products[j])
-                        }
-                    };
-                    *out = (j as u32, points.norms[j] - 2.0 * product);
-                }
-            },
-        );
-    }
-
-    /// Adds the rows of the block that [`Self::nearest`] was called with last to the sums (M × d) of
-    /// their points, as [`Self::add_row`] does.
-    pub fn add_block(
-        &self,
-        block: Range<usize>,
-        nearest: &[(u32, f64)],
-        weights: &[f64],
-        sums: &mut [f64],
-        scratch: &mut Scratch,
-    ) {
-        let d = self.d();
-        let weights = &weights[block.clone()];
-        match &self.samples {
-            Samples::Dense32(x) => {
-                let rows = self.lies_ready(x, &block).unwrap_or(&scratch.x32);
-                add_rows(rows, nearest, weights, sums, d);
-            }
-            Samples::Dense64(x) => {
-                let rows = self.lies_ready(x, &block).unwrap_or(&scratch.x64);
-                add_rows(rows, nearest, weights, sums, d);
-            }
-            _ => {
-                for ((i, near), w) in block.zip(nearest).zip(weights) {
-                    let sum = &mut sums[near.0 as usize * d..(near.0 as usize + 1) * d];
-                    self.add_row(i, *w, sum, scratch);
-                }
-            }
-        }
+        };
+        Block { table: self, points, start, rows }
     }
 
     /// The scaled rows of a block, as they lie in memory or in the buffer; rows past the end are zero.
@@ -416,9 +306,7 @@ impl<'a> Table<'a> {
     #[inline(always)]
     pub fn squared_norm(&self, i: usize, scratch: &mut Scratch) -> f64 {
         if self.is_sparse() {
-            let mut norm = self.zero_norm;
-            self.deltas(i, |f, delta| norm += delta * (delta + 2.0 * self.zero[f]));
-            norm.max(0.0)
+            self.stored_norm(i)
         } else {
             scratch.row.resize(self.d(), 0.0);
             self.row(i, &mut scratch.row);
@@ -426,11 +314,23 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// |x|^2 of a sparse row.
+    pub fn stored_norm(&self, i: usize) -> f64 {
+        let mut norm = self.zero_norm;
+        self.deltas(i, |f, delta| norm += delta * (delta + 2.0 * self.zero[f]));
+        norm.max(0.0)
+    }
+
+    /// [`Self::add_row`] for a sparse row.
+    pub fn add_stored(&self, i: usize, weight: f64, out: &mut [f64]) {
+        self.deltas(i, |f, delta| out[f] += weight * delta);
+    }
+
     /// `out += weight * x`, for sparse rows without the part that all zeros share: when a sum is
     /// complete, [`Self::finish_sum`] adds that part once.
     pub fn add_row(&self, i: usize, weight: f64, out: &mut [f64], scratch: &mut Scratch) {
         if self.is_sparse() {
-            self.deltas(i, |f, delta| out[f] += weight * delta);
+            self.add_stored(i, weight, out);
         } else {
             scratch.row.resize(self.d(), 0.0);
             self.row(i, &mut scratch.row);
@@ -442,86 +342,6 @@ impl<'a> Table<'a> {
     pub fn finish_sum(&self, total_weight: f64, out: &mut [f64]) {
         if self.is_sparse() {
             simd::axpy(total_weight, &self.zero, out);
-        }
-    }
-
-    /// Squared distances of a row to some points. Dense rows compute differences, to full precision;
-    /// sparse rows use their `products` and `norm`.
-    #[inline(always)]
-    pub fn distances(
-        &self,
-        i: usize,
-        points: &Points,
-        chosen: &[u32],
-        (products, norm): (&[f64], f64),
-        row: &mut Vec<f64>,
-        out: &mut Vec<f64>,
-    ) {
-        out.clear();
-        if self.is_sparse() {
-            out.extend(chosen.iter().map(|&m| {
-                let m = m as usize;
-                (norm - 2.0 * products[m] + points.norms[m]).max(0.0)
-            }));
-        } else {
-            let d = self.d();
-            row.resize(d, 0.0);
-            self.row(i, row);
-            for &m in chosen {
-                let start = m as usize * d;
-                out.push(squared_distance(&*row, &points.values[start..start + d]));
-            }
-        }
-    }
-
-    /// The s × s Gram matrix of some points seen from a row: (a - x).(b - x).
-    #[inline(always)]
-    pub fn local_gram(
-        &self,
-        i: usize,
-        points: &Points,
-        chosen: &[u32],
-        (products, norm): (&[f64], f64),
-        work: &mut Vec<f64>,
-        out: &mut Vec<f64>,
-    ) {
-        let (s, d) = (chosen.len(), self.d());
-        out.clear();
-        out.resize(s * s, 0.0);
-        let point = |p: usize| {
-            let m = chosen[p] as usize;
-            &points.values[m * d..(m + 1) * d]
-        };
-        if self.is_sparse() {
-            for p in 0..s {
-                for q in 0..=p {
-                    let (a, b) = (chosen[p] as usize, chosen[q] as usize);
-                    let dot = simd::dot(point(p), point(q));
-                    out[p * s + q] = dot - products[a] - products[b] + norm;
-                }
-            }
-        } else {
-            work.resize((s + 1) * d, 0.0);
-            let (x, differences) = work.split_at_mut(d);
-            self.row(i, x);
-            for p in 0..s {
-                let difference = &mut differences[p * d..(p + 1) * d];
-                difference
-                    .iter_mut()
-                    .zip(point(p).iter().zip(&*x))
-                    .for_each(|(o, (a, x))| *o = a - x);
-            }
-            for p in 0..s {
-                for q in 0..=p {
-                    let (a, b) = (p * d..(p + 1) * d, q * d..(q + 1) * d);
-                    out[p * s + q] = simd::dot(&differences[a], &differences[b]);
-                }
-            }
-        }
-        for p in 0..s {
-            for q in 0..p {
-                out[q * s + p] = out[p * s + q];
-            }
         }
     }
 
@@ -559,25 +379,6 @@ impl<'a> Table<'a> {
         self.row(j, &mut other);
         scratch.row.iter().zip(&other).all(|(a, b)| a == b)
     }
-}
-
-/// Adds dense rows to the sums (M × d) of their points.
-fn add_rows<T: Real>(
-    rows: &[T],
-    nearest: &[(u32, f64)],
-    weights: &[f64],
-    sums: &mut [f64],
-    d: usize,
-) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for ((row, near), w) in rows.chunks_exact(d).zip(nearest).zip(weights) {
-                let start = near.0 as usize * d;
-                simd::axpy(*w, row, &mut sums[start..start + d]);
-            }
-        },
-    );
 }
 
 #[cfg(test)]
@@ -624,23 +425,33 @@ mod tests {
                 let points = table.points(Stream::new(6).values(m * d));
                 let near = |a: f64, b: f64| assert!((a - b).abs() < tolerance, "{kind}: {a} {b}");
                 let (mut scratch, mut other) = (Scratch::default(), Scratch::default());
-                let (mut work, mut out) = (Vec::new(), Vec::new());
+                let (mut work, mut out, mut few) = (Vec::new(), Vec::new(), Vec::new());
                 let mut sum = vec![0.0; d];
                 let mut plain_sum = vec![0.0; d];
                 for block in [0..BLOCK, BLOCK..n] {
-                    let products = table.products(block.clone(), &points, &mut scratch).to_vec();
+                    let found = table.block(block.clone(), &points, &mut scratch);
+                    let mut nearest = vec![(0, 0.0); block.len()];
+                    found.nearest(&mut nearest);
                     for (r, i) in block.enumerate() {
                         let mut x = vec![0.0; d];
                         table.row(i, &mut x);
-                        let row = &products[r * m..(r + 1) * m];
+                        let mut row = Vec::new();
+                        found.products(r, 0..m, &mut row);
                         let point = |a: usize| &points.values[a * d..(a + 1) * d];
                         let norm = table.squared_norm(i, &mut other);
                         near(norm, simd::dot(&x, &x));
                         (0..m).for_each(|a| near(row[a], simd::dot(&x, point(a))));
-                        table.distances(i, &points, &[4, 1], (row, norm), &mut work, &mut out);
-                        near(out[0], squared_distance(&x, point(4)));
-                        near(out[1], squared_distance(&x, point(1)));
-                        table.local_gram(i, &points, &[0, 5, 2], (row, norm), &mut work, &mut out);
+                        let mut order: Vec<u32> = (0..m as u32).collect();
+                        let distance = |a: u32| simd::squared_distance(&x, point(a as usize));
+                        order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+                        assert_eq!(nearest[r].0, order[0]);
+                        near(nearest[r].1 + norm, distance(order[0]));
+                        found.few_nearest(r, 0..m, 3, &mut few);
+                        assert_eq!(few, order[..3]);
+                        found.distances(r, &[4, 1], &mut out);
+                        near(out[0], distance(4));
+                        near(out[1], distance(1));
+                        found.local_gram(r, &[0, 5, 2], &mut work, &mut out);
                         for (p, a) in [0, 5, 2].into_iter().enumerate() {
                             for (q, b) in [0, 5, 2].into_iter().enumerate() {
                                 let seen: f64 = (0..d)

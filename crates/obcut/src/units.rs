@@ -4,9 +4,10 @@
 //! many copies and a weight of zero means absent. Everything random is chosen by the units' keys,
 //! hashes of their content, so that nothing depends on the order of the file.
 
+use crate::block::Scratch;
 use crate::error::Error;
 use crate::parallel::Context;
-use crate::table::{Scratch, Table};
+use crate::table::Table;
 
 /// No unit: the row has weight zero.
 pub(crate) const ABSENT: u32 = u32::MAX;

@@ -11,13 +11,14 @@
 
 use std::ops::Range;
 
+use crate::block::{BLOCK, Block, Points, Scratch};
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::layout::{Layout, Part};
 use crate::parallel::Context;
 use crate::simplex::{ActiveSet, Gradient, Gram};
 use crate::solver::params::{GraphKind, Params, RowSolver};
-use crate::table::{BLOCK, Points, Scratch, Table};
+use crate::table::Table;
 
 /// Ridge of the local problem, relative to the mean of its diagonal.
 const LOCAL_RIDGE: f64 = 1e-3;
@@ -93,66 +94,48 @@ impl Builder {
     /// The rows of B for some rows of a table.
     pub fn build_range(&self, table: &Table<'_>, points: &Points, range: Range<usize>) -> Graph {
         let mut part = Graph::empty(self.n_columns);
-        let (mut scratch, mut norms) = (Scratch::default(), Scratch::default());
+        let mut scratch = Scratch::default();
         let mut work = Work::new();
         for start in range.clone().step_by(BLOCK) {
-            let block = start..(start + BLOCK).min(range.end);
-            let products = table.products(block.clone(), points, &mut scratch);
-            for (i, products) in block.zip(products.chunks_exact(points.n)) {
-                let norm = if table.is_sparse() { table.squared_norm(i, &mut norms) } else { 0.0 };
-                self.row(table, i, points, (products, norm), &mut work);
+            let rows = start..(start + BLOCK).min(range.end);
+            let block = table.block(rows.clone(), points, &mut scratch);
+            for r in 0..rows.len() {
+                work.out_columns.clear();
+                work.out_values.clear();
+                for linked in &self.parts {
+                    for set in 0..linked.part.n_sets {
+                        self.links(&block, r, (linked, set), &mut work);
+                    }
+                }
                 part.push(&work.out_columns, &work.out_values);
             }
         }
         part
     }
 
-    fn row(
-        &self,
-        table: &Table<'_>,
-        i: usize,
-        points: &Points,
-        (products, norm): (&[f64], f64),
-        work: &mut Work,
-    ) {
-        work.out_columns.clear();
-        work.out_values.clear();
-        for linked in &self.parts {
-            for set in 0..linked.part.n_sets {
-                self.links(table, i, points, (products, norm), (linked, set), work);
-            }
-        }
-    }
-
     /// The links of a row to one anchor set.
-    fn links(
-        &self,
-        table: &Table<'_>,
-        i: usize,
-        points: &Points,
-        (products, norm): (&[f64], f64),
-        (linked, set): (&Linked, usize),
-        work: &mut Work,
-    ) {
+    fn links(&self, block: &Block<'_>, r: usize, (linked, set): (&Linked, usize), work: &mut Work) {
         let Part { kind, first, per_set, .. } = linked.part;
         let start = first + set * per_set;
         let anchors = start..start + per_set;
         match kind {
             GraphKind::Global => {
-                self.global(&linked.grams[set], &products[anchors], work);
+                block.products(r, anchors, &mut work.f);
+                work.f.iter_mut().for_each(|f| *f *= 2.0);
+                self.global(&linked.grams[set], work);
                 work.chosen.iter_mut().for_each(|m| *m += start as u32);
             }
             GraphKind::Local => {
-                self.nearest(anchors, points, products, self.neighbors, work);
                 let Work { chosen, row, gram, .. } = work;
-                table.local_gram(i, points, chosen, (products, norm), row, gram);
+                block.few_nearest(r, anchors, self.neighbors, chosen);
+                block.local_gram(r, chosen, row, gram);
                 local(work);
             }
             GraphKind::Distance => {
                 let count = self.neighbors.saturating_add(1).min(per_set);
-                self.nearest(anchors, points, products, count, work);
-                let Work { chosen, row, distances, .. } = work;
-                table.distances(i, points, chosen, (products, norm), row, distances);
+                let Work { chosen, distances, .. } = work;
+                block.few_nearest(r, anchors, count, chosen);
+                block.distances(r, chosen, distances);
                 by_distance(work);
             }
             GraphKind::Auto => unreachable!("a part has one kind"),
@@ -161,9 +144,7 @@ impl Builder {
     }
 
     /// The paper's row problem over one anchor set.
-    fn global(&self, gram: &Gram, products: &[f64], work: &mut Work) {
-        work.f.clear();
-        work.f.extend(products.iter().map(|p| 2.0 * p));
+    fn global(&self, gram: &Gram, work: &mut Work) {
         work.chosen.clear();
         work.b.clear();
         match self.solver {
@@ -172,27 +153,12 @@ impl Builder {
                 active.solve(gram, f, chosen, b);
             }
             RowSolver::Authors => {
-                work.b.resize(products.len(), 0.0);
+                work.b.resize(work.f.len(), 0.0);
                 let Work { gradient, f, b, .. } = work;
                 gradient.solve(gram, f, b);
-                work.chosen.extend(0..products.len() as u32);
+                work.chosen.extend(0..work.f.len() as u32);
             }
         }
-    }
-
-    /// The `count` nearest of some anchors, nearest first.
-    fn nearest(
-        &self,
-        anchors: Range<usize>,
-        points: &Points,
-        products: &[f64],
-        count: usize,
-        work: &mut Work,
-    ) {
-        let count = count.min(anchors.len());
-        nearest(anchors, points, products, count, &mut work.near);
-        work.chosen.clear();
-        work.chosen.extend(work.near.iter().map(|p| p.1));
     }
 
     /// Keeps the largest entries of the row in `chosen` and `b`, rescaled to the weight of a set.
@@ -233,31 +199,6 @@ impl Work {
     }
 }
 
-/// The `count` smallest of |a|^2 - 2 x.a among `columns`, ascending, ties to the lower index.
-pub(crate) fn nearest(
-    columns: Range<usize>,
-    points: &Points,
-    products: &[f64],
-    count: usize,
-    near: &mut Vec<(f64, u32)>,
-) {
-    near.clear();
-    let mut worst = f64::INFINITY;
-    for m in columns {
-        let distance = points.norms[m] - 2.0 * products[m];
-        if distance < worst || near.len() < count {
-            let at = near.partition_point(|p| p.0 <= distance);
-            if near.len() == count {
-                near.pop();
-            }
-            near.insert(at, (distance, m as u32));
-            if near.len() == count {
-                worst = near[count - 1].0;
-            }
-        }
-    }
-}
-
 /// min b'Kb + ridge |b|^2 on the simplex, K the Gram matrix seen from the row.
 fn local(work: &mut Work) {
     let s = work.chosen.len();
@@ -276,16 +217,17 @@ fn local(work: &mut Work) {
 
 /// min <d, b> + g |b|^2 on the simplex with g such that exactly s anchors take part: closed form.
 fn by_distance(work: &mut Work) {
-    let mut order: Vec<(f64, u32)> =
-        work.distances.iter().copied().zip(work.chosen.iter().copied()).collect();
+    let Work { near: order, distances, chosen, b, .. } = work;
+    order.clear();
+    order.extend(distances.iter().copied().zip(chosen.iter().copied()));
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let (last, s) = (order.len() - 1, (order.len() - 1).max(1));
     let total: f64 = order[..s].iter().map(|p| order[last].0 - p.0).sum();
-    work.chosen.clear();
-    work.b.clear();
+    chosen.clear();
+    b.clear();
     for &(d, m) in &order[..s] {
-        work.chosen.push(m);
-        work.b.push(if total > 0.0 { (order[last].0 - d) / total } else { 1.0 / s as f64 });
+        chosen.push(m);
+        b.push(if total > 0.0 { (order[last].0 - d) / total } else { 1.0 / s as f64 });
     }
 }
 

@@ -35,6 +35,7 @@ const DISCRETISE: Schedule = Schedule {
     rows_per_restart: Some(64),
     rows_per_center: Some(256),
     full_passes: 3,
+    tol: 1e-4,
 };
 
 /// Labels from the spectrum of a graph.

@@ -5,14 +5,18 @@
 //! with several components is repeated.
 
 use super::factor::{orthonormal, symmetric_eigen};
-use super::gemm::{times, transposed_times};
+use super::gemm::{subtract_times, times, transposed_times};
 use crate::error::Error;
 use crate::random::Stream;
 
 /// Up to this size the whole decomposition is cheap.
 const DENSE: usize = 320;
-/// Powers of the matrix in one Krylov block.
-const POWERS: usize = 4;
+/// Blocks beside the first in a Krylov basis, at least,
+const FEWEST_POWERS: usize = 3;
+/// and at most, when blocks are narrow: high powers tell close eigenvalues apart.
+const MOST_POWERS: usize = 12;
+/// Columns that a basis of narrow blocks is filled up to.
+const NARROW: usize = 120;
 /// Restarts at most; ten are rarely needed.
 const RESTARTS: usize = 30;
 /// Residual, relative to the largest eigenvalue, at which a pair has converged. Eigenvalues are then
@@ -42,12 +46,17 @@ pub(crate) fn largest(
 
 /// Whether a Krylov basis for `k` pairs is well below the size of the matrix, so that iterating pays.
 pub(crate) fn iterates(n: usize, k: usize) -> bool {
-    width_of(k) * (POWERS + 1) * 3 <= n
+    let block = width_of(k);
+    2 * block * (powers_of(block) + 1) <= n
 }
 
 /// Vectors in a block: some more than asked for speed the last ones up.
 fn width_of(k: usize) -> usize {
     k + (k / 4).max(6)
+}
+
+fn powers_of(block: usize) -> usize {
+    (NARROW / block).clamp(FEWEST_POWERS, MOST_POWERS)
 }
 
 /// The same for a matrix that is known by its products with blocks (n × width, row-major).
@@ -59,28 +68,31 @@ pub(crate) fn largest_of(
     apply: impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let block = width_of(k);
-    let mut basis = orthonormal(&stream.values(n * block), n, block);
+    let n_blocks = powers_of(block) + 1;
+    let width = block * n_blocks;
+    let mut first = orthonormal(&stream.values(n * block), n, block);
     let mut result = (Vec::new(), Vec::new());
     for _ in 0..RESTARTS {
         check()?;
-        let width = block * (POWERS + 1);
-        let mut krylov = vec![0.0; n * width];
-        place(&mut krylov, &basis, n, width, 0, block);
-        let mut power = basis;
-        for p in 1..=POWERS {
-            // Orthonormal powers keep the small directions above rounding.
-            power = orthonormal(&apply(&power, block)?, n, block);
-            place(&mut krylov, &power, n, width, p * block, block);
+        // Orthonormal blocks V, each the part of A times the last that is new, and their images AV.
+        let (mut basis, mut images) = (vec![first], Vec::new());
+        loop {
+            let last = &basis[basis.len() - 1];
+            let image = apply(last, block)?;
+            if basis.len() == n_blocks {
+                images.push(image);
+                break;
+            }
+            // Twice, since what is left of a nearly exhausted space is rounding.
+            let next = (0..2).fold(image.clone(), |next, _| new_part(next, &basis, n, block));
+            images.push(image);
+            basis.push(next);
         }
-        let q = orthonormal(&krylov, n, width);
-        let aq = apply(&q, width)?;
-        let mut small = vec![0.0; width * width];
-        transposed_times(&q, &aq, &mut small, (width, width, n));
+        let small = projected(&basis, &images, n, block);
         let (values, rotation) = symmetric_eigen(&small, width)?;
         let (ritz, turn) = take_last(&values, &rotation, width, width, block);
-        let (mut vectors, mut images) = (vec![0.0; n * block], vec![0.0; n * block]);
-        times(&q, &turn, &mut vectors, (n, block, width));
-        times(&aq, &turn, &mut images, (n, block, width));
+        let vectors = combined(&basis, &turn, n, block);
+        let images = combined(&images, &turn, n, block);
         let worst = (0..k)
             .map(|j| {
                 (0..n)
@@ -89,13 +101,56 @@ pub(crate) fn largest_of(
                     .sqrt()
             })
             .fold(0.0, f64::max);
-        basis = vectors;
-        result = (ritz[..k].to_vec(), columns(&basis, n, block, k));
+        result = (ritz[..k].to_vec(), columns(&vectors, n, block, k));
         if worst <= TOLERANCE * ritz[0].abs().max(f64::MIN_POSITIVE) {
             break;
         }
+        first = vectors;
     }
     Ok(result)
+}
+
+/// An orthonormal basis of what a block (n × width) adds to others.
+fn new_part(mut next: Vec<f64>, basis: &[Vec<f64>], n: usize, width: usize) -> Vec<f64> {
+    let mut shared = vec![0.0; width * width];
+    for v in basis {
+        transposed_times(v, &next, &mut shared, (width, width, n));
+        subtract_times(v, &shared, &mut next, (n, width, width));
+    }
+    orthonormal(&next, n, width)
+}
+
+/// V'AV for all pairs of blocks, symmetric.
+fn projected(basis: &[Vec<f64>], images: &[Vec<f64>], n: usize, block: usize) -> Vec<f64> {
+    let width = block * basis.len();
+    let mut small = vec![0.0; width * width];
+    let mut part = vec![0.0; block * block];
+    for (a, v) in basis.iter().enumerate() {
+        for (b, image) in images.iter().enumerate().take(a + 1) {
+            transposed_times(v, image, &mut part, (block, block, n));
+            for i in 0..block {
+                for j in 0..block {
+                    let (row, column) = (a * block + i, b * block + j);
+                    if row >= column {
+                        small[row * width + column] = part[i * block + j];
+                        small[column * width + row] = part[i * block + j];
+                    }
+                }
+            }
+        }
+    }
+    small
+}
+
+/// The blocks, side by side, times a matrix with `block` columns.
+fn combined(blocks: &[Vec<f64>], turn: &[f64], n: usize, block: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * block];
+    // Minus the negative: the product that is at hand subtracts.
+    let negative: Vec<f64> = turn.iter().map(|v| -v).collect();
+    for (v, part) in blocks.iter().zip(negative.chunks_exact(block * block)) {
+        subtract_times(v, part, &mut out, (n, block, block));
+    }
+    out
 }
 
 /// The last `k` of `m` columns in reverse: from ascending to descending eigenvalues.
@@ -118,13 +173,6 @@ fn take_last(
 
 fn columns(a: &[f64], n: usize, m: usize, k: usize) -> Vec<f64> {
     (0..n).flat_map(|i| a[i * m..i * m + k].iter().copied()).collect()
-}
-
-fn place(out: &mut [f64], part: &[f64], n: usize, width: usize, at: usize, block: usize) {
-    for i in 0..n {
-        out[i * width + at..i * width + at + block]
-            .copy_from_slice(&part[i * block..(i + 1) * block]);
-    }
 }
 
 #[cfg(test)]

@@ -67,6 +67,23 @@ pub(crate) fn times<T: Real>(a: &[T], b: &[T], out: &mut [T], (n, m, d): (usize,
     );
 }
 
+/// `out` (n × m) -= `a` (n × d) · `b` (d × m), all row-major.
+pub(crate) fn subtract_times(
+    a: &[f64],
+    b: &[f64],
+    out: &mut [f64],
+    (n, m, d): (usize, usize, usize),
+) {
+    matmul(
+        MatMut::from_row_major_slice_mut(out, n, m),
+        Accum::Add,
+        MatRef::from_row_major_slice(a, n, d),
+        MatRef::from_row_major_slice(b, d, m),
+        -1.0,
+        Par::Seq,
+    );
+}
+
 /// `out` (n × m) = `a` (d × n)ᵀ · `b` (d × m), all row-major.
 pub(crate) fn transposed_times<T: Real>(
     a: &[T],
@@ -119,6 +136,8 @@ mod tests {
         let mut again = vec![0.0; n * m];
         times(&a, &bt, &mut again, (n, m, d));
         assert!(out.iter().zip(&again).all(|(x, y)| (x - y).abs() < 1e-14));
+        subtract_times(&a, &bt, &mut again, (n, m, d));
+        assert!(again.iter().all(|x| x.abs() < 1e-14));
         transposed_times(&at, &bt, &mut again, (n, m, d));
         assert!(out.iter().zip(&again).all(|(x, y)| (x - y).abs() < 1e-14));
     }

@@ -29,10 +29,10 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Sum of squared differences in eight lanes.
 #[inline(always)]
-pub(crate) fn squared_distance<T: Real>(a: &[T], b: &[f64]) -> f64 {
+pub(crate) fn squared_distance<T: Real>(a: &[T], b: &[T]) -> f64 {
     let mut lanes = [0.0; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let square = |x: &T, y: &f64| (x.to_f64() - y) * (x.to_f64() - y);
+    let square = |x: &T, y: &T| (x.to_f64() - y.to_f64()) * (x.to_f64() - y.to_f64());
     let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| square(x, y)).sum();
     for (x, y) in a8.zip(b8) {
         for l in 0..8 {
@@ -84,6 +84,74 @@ pub(crate) fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize 
         start += LANES;
     }
     0
+}
+
+/// Indices of the `count` largest `values - offsets`, the largest first, ties to the lower index.
+///
+/// First the largest of every stretch, then a look into those stretches alone that can hold one of the
+/// `count`: the `count`-th largest of the stretches' largest is a bound for them.
+#[inline(always)]
+pub(crate) fn few_largest<T: Real>(values: &[T], offsets: &[T], count: usize, out: &mut Vec<u32>) {
+    const LANES: usize = 16;
+    const STRETCHES: usize = 128;
+    let lowest = T::from_f64(f64::NEG_INFINITY);
+    let mut tops = [lowest; STRETCHES];
+    // The few found so far, the largest first.
+    let mut found: [(T, u32); 16] = [(lowest, u32::MAX); 16];
+    let count = count.min(values.len());
+    if count > found.len() || values.len() > LANES * STRETCHES {
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        let value = |i: u32| (values[i as usize] - offsets[i as usize]).to_f64();
+        order.sort_by(|&a, &b| value(b).total_cmp(&value(a)).then(a.cmp(&b)));
+        out.extend_from_slice(&order[..count]);
+        return;
+    }
+    let (v, o) = (values.chunks(LANES), offsets.chunks(LANES));
+    for (top, (v, o)) in tops.iter_mut().zip(v.zip(o)) {
+        let mut lanes = [lowest; LANES];
+        for ((lane, v), o) in lanes.iter_mut().zip(v).zip(o) {
+            *lane = *v - *o;
+        }
+        let mut width = LANES / 2;
+        while width > 0 {
+            for l in 0..width {
+                let other = lanes[l + width];
+                lanes[l] = if other > lanes[l] { other } else { lanes[l] };
+            }
+            width /= 2;
+        }
+        *top = lanes[0];
+    }
+    let n_stretches = values.len().div_ceil(LANES);
+    for &top in &tops[..n_stretches] {
+        insert(&mut found[..count], top, 0);
+    }
+    let bound = found[count - 1].0;
+    found = [(lowest, u32::MAX); 16];
+    for (c, &top) in tops[..n_stretches].iter().enumerate() {
+        if top >= bound {
+            let end = ((c + 1) * LANES).min(values.len());
+            for i in c * LANES..end {
+                insert(&mut found[..count], values[i] - offsets[i], i as u32);
+            }
+        }
+    }
+    out.extend(found[..count].iter().map(|f| f.1));
+}
+
+/// Keeps a list of the largest values, the largest first; of equal ones the first stays before.
+#[inline(always)]
+fn insert<T: Real>(found: &mut [(T, u32)], value: T, index: u32) {
+    let last = found.len() - 1;
+    if found[last].1 != u32::MAX && !(value > found[last].0) {
+        return;
+    }
+    let mut at = last;
+    while at > 0 && (found[at - 1].1 == u32::MAX || value > found[at - 1].0) {
+        found[at] = found[at - 1];
+        at -= 1;
+    }
+    found[at] = (value, index);
 }
 
 /// The largest `level + slope * x`, and the largest and smallest `x`.
@@ -176,6 +244,20 @@ mod tests {
             }
         }
         assert_eq!(largest_difference(&[f64::NAN; 3], &[0.0; 3]), 0);
+        for (n, count) in
+            [(1, 1), (5, 5), (16, 3), (17, 6), (300, 6), (1000, 16), (2500, 5), (40, 20)]
+        {
+            for seed in 0..10 {
+                let a: Vec<f64> =
+                    Stream::new(seed).values(n).iter().map(|v| (v * 50.0).round()).collect();
+                let b = vec![0.5; n];
+                let mut plain: Vec<u32> = (0..n as u32).collect();
+                plain.sort_by(|&i, &j| a[j as usize].total_cmp(&a[i as usize]).then(i.cmp(&j)));
+                let mut found = Vec::new();
+                few_largest(&a, &b, count, &mut found);
+                assert_eq!(found, plain[..count], "{n} {count}");
+            }
+        }
         for n in [1, 7, 8, 21] {
             let (a, b) = (Stream::new(5).values(n), Stream::new(6).values(n));
             let x = Stream::new(7).values(n);

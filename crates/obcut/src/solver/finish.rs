@@ -121,6 +121,7 @@ fn prototypes(
         rows_per_restart: None,
         rows_per_center: None,
         full_passes: 0,
+        tol: 0.0,
     };
     let rows = Weighted { table: full, ..rows.clone() };
     Ok(kmeans::fit(&rows, k, schedule, Stream::new(0).named("prototypes"), context, Stage::Finish)?

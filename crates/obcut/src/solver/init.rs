@@ -48,6 +48,7 @@ pub(crate) fn anchors(
             rows_per_restart: None,
             rows_per_center: None,
             full_passes: 0,
+            tol: 0.0,
         },
         per => Schedule {
             seeding: Seeding::Rows,
@@ -56,6 +57,7 @@ pub(crate) fn anchors(
             rows_per_restart: per,
             rows_per_center: per,
             full_passes: 0,
+            tol: 0.0,
         },
     };
     let mut all = Vec::new();
@@ -84,6 +86,7 @@ pub(crate) fn k_means(
         rows_per_restart: params.rows_per_anchor,
         rows_per_center: params.rows_per_anchor,
         full_passes: 2,
+        tol: 0.0,
     };
     let k = params.n_clusters;
     let centers = kmeans::fit(rows, k, schedule, stream.named("labels"), context, Stage::Start)?;

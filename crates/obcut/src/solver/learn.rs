@@ -238,7 +238,7 @@ pub(crate) fn total_square(
     context.fold(
         table.n(),
         |range| {
-            let mut scratch = crate::table::Scratch::default();
+            let mut scratch = crate::block::Scratch::default();
             range.map(|i| weights[i] * table.squared_norm(i, &mut scratch)).sum::<f64>()
         },
         |part| total += part,

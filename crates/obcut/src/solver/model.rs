@@ -4,6 +4,7 @@
 //! first ones; the rule is made from them at the final labels. Where a learning loop left training rows
 //! with other labels than the rule gives, the model remembers those rows by their content.
 
+use crate::block::{Points, Scratch};
 use crate::error::{DataError, Error};
 use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
@@ -16,7 +17,7 @@ use crate::parallel::Context;
 use crate::solver::explain::Explanation;
 use crate::solver::params::{Params, Scale};
 use crate::solver::rule::{RowScore, Rule, best, top_two};
-use crate::table::{Points, Scratch, Table};
+use crate::table::Table;
 
 /// Everything that is needed to label new rows.
 #[derive(Clone, Debug, PartialEq)]

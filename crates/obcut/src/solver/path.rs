@@ -57,6 +57,7 @@ const DISCRETISE: Schedule = Schedule {
     rows_per_restart: None,
     rows_per_center: None,
     full_passes: 0,
+    tol: 1e-4,
 };
 
 /// How every k scored, and which one was taken.

@@ -9,11 +9,12 @@
 //! Differs from print: least squares leaves the data when B'B is nearly singular (entries of
 //! hundreds on [0, 1] data); the proximal form pulls towards the first anchors and stays near them.
 
+use crate::block::Scratch;
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::linalg::{factor, gemm, simd};
 use crate::parallel::Context;
-use crate::table::{Scratch, Table};
+use crate::table::Table;
 
 /// Sums over all rows that the anchors and the residual need.
 pub(crate) struct Moments {

@@ -11,13 +11,13 @@
 //! authors' program runs an accelerated projected gradient; it is kept as an option). On a local
 //! graph a row may use its nearest anchors and those it uses already, so the objective cannot rise.
 
+use crate::block::{BLOCK, Points, Scratch};
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::graph::bipartite::nearest;
 use crate::parallel::Context;
 use crate::simplex::{ActiveSet, Gradient, Gram};
 use crate::solver::params::RowSolver;
-use crate::table::{BLOCK, Points, Scratch, Table};
+use crate::table::Table;
 
 /// Which anchors a row may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +52,13 @@ pub(crate) fn update(
         let mut work = Work { f: vec![0.0; m], dense: vec![0.0; m], ..Work::default() };
         for start in range.clone().step_by(BLOCK) {
             let block = start..(start + BLOCK).min(range.end);
-            let products = table.products(block.clone(), points, &mut scratch);
-            for (i, products) in block.zip(products.chunks_exact(m)) {
+            let found = table.block(block.clone(), points, &mut scratch);
+            for (r, i) in block.enumerate() {
+                found.products(r, 0..m, &mut work.f);
                 let j = problem.labels[i] as usize;
                 let pull = &problem.pull[j * m..(j + 1) * m];
                 for a in 0..m {
-                    work.f[a] = 2.0 * products[a] + pull[a];
+                    work.f[a] = 2.0 * work.f[a] + pull[a];
                 }
                 let (columns, values) = graph.row(i);
                 work.columns.clear();
@@ -71,7 +72,7 @@ pub(crate) fn update(
                         active.solve(problem.gram, f, columns, values);
                     }
                     (RowSolver::Exact, Support::Nearest(s)) => {
-                        nearest(0..m, points, products, s.min(m), &mut work.near);
+                        found.few_nearest(r, 0..m, s.min(m), &mut work.near);
                         work.restricted(problem.gram);
                     }
                 }
@@ -89,7 +90,7 @@ struct Work {
     dense: Vec<f64>,
     columns: Vec<u32>,
     values: Vec<f64>,
-    near: Vec<(f64, u32)>,
+    near: Vec<u32>,
     small_gram: Vec<f64>,
     small_f: Vec<f64>,
     small_b: Vec<f64>,
@@ -114,8 +115,7 @@ impl Work {
     fn restricted(&mut self, gram: &Gram) {
         let old = std::mem::take(&mut self.columns);
         let weights = std::mem::take(&mut self.values);
-        let mut chosen: Vec<u32> =
-            self.near.iter().map(|p| p.1).chain(old.iter().copied()).collect();
+        let mut chosen: Vec<u32> = self.near.iter().chain(&old).copied().collect();
         chosen.sort_unstable();
         chosen.dedup();
         let s = chosen.len();

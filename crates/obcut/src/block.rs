@@ -1,0 +1,247 @@
+//! A block of rows multiplied with points: where the time goes.
+//!
+//! Products always have the same shape (short blocks are padded), so that the bits of a row's products do
+//! not depend on the rows around it: predict repeats what fit computed. Dense rows of single
+//! precision are multiplied in single precision; distances and Gram matrices of the few points that
+//! matter to a row are then taken from differences, with sums in double precision.
+
+use std::ops::Range;
+
+use crate::linalg::gemm::Real;
+use crate::linalg::simd::{self, vectorised};
+use crate::table::Table;
+
+/// Rows in a block.
+pub(crate) const BLOCK: usize = 128;
+
+/// Points (anchors, centres) made ready for products with the rows of a table.
+pub(crate) struct Points {
+    /// M × d, row-major, scaled space.
+    pub values: Vec<f64>,
+    pub n: usize,
+    /// |a|^2 of every point.
+    pub norms: Vec<f64>,
+    pub kernel: Kernel,
+}
+
+/// What products with the points need, by the kind of rows.
+pub(crate) enum Kernel {
+    /// Dense f64 rows use `values`; |a|^2 / 2.
+    Double(Vec<f64>),
+    Single {
+        values: Vec<f32>,
+        half_norms: Vec<f32>,
+    },
+    /// d × M with the feature's factor multiplied in, z.a of every point, and |a|^2 / 2.
+    Sparse {
+        by_feature: Vec<f64>,
+        offset: Vec<f64>,
+        half_norms: Vec<f64>,
+    },
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub x32: Vec<f32>,
+    pub out32: Vec<f32>,
+    pub x64: Vec<f64>,
+    pub out: Vec<f64>,
+    pub row: Vec<f64>,
+}
+
+/// Rows of a block and their products with points.
+pub(crate) struct Block<'s> {
+    pub table: &'s Table<'s>,
+    pub points: &'s Points,
+    /// The first row.
+    pub start: usize,
+    pub rows: Rows<'s>,
+}
+
+/// Rows (BLOCK × d) and products (BLOCK × M).
+pub(crate) enum Rows<'s> {
+    Single { x: &'s [f32], products: &'s [f32], points: &'s [f32], half_norms: &'s [f32] },
+    Double { x: &'s [f64], products: &'s [f64], points: &'s [f64], half_norms: &'s [f64] },
+    Sparse { products: &'s [f64], half_norms: &'s [f64] },
+}
+
+impl Block<'_> {
+    /// x.a of one row and some points.
+    pub fn products(&self, r: usize, points: Range<usize>, out: &mut Vec<f64>) {
+        let m = self.points.n;
+        let range = r * m + points.start..r * m + points.end;
+        out.clear();
+        vectorised(
+            #[inline(always)]
+            || match &self.rows {
+                Rows::Single { products, .. } => {
+                    out.extend(products[range].iter().map(|&v| f64::from(v)));
+                }
+                Rows::Double { products, .. } | Rows::Sparse { products, .. } => {
+                    out.extend_from_slice(&products[range]);
+                }
+            },
+        );
+    }
+
+    /// The nearest point of every row with |a|^2 - 2 x.a; ties go to the lower index.
+    pub fn nearest(&self, out: &mut [(u32, f64)]) {
+        let m = self.points.n;
+        vectorised(
+            #[inline(always)]
+            || {
+                for (r, out) in out.iter_mut().enumerate() {
+                    let range = r * m..(r + 1) * m;
+                    let (j, product) = match &self.rows {
+                        Rows::Single { products, half_norms, .. } => {
+                            let j = simd::largest_difference(&products[range.clone()], half_norms);
+                            (j, f64::from(products[range.start + j]))
+                        }
+                        Rows::Double { products, half_norms, .. }
+                        | Rows::Sparse { products, half_norms } => {
+                            let j = simd::largest_difference(&products[range.clone()], half_norms);
+                            (j, products[range.start + j])
+                        }
+                    };
+                    *out = (j as u32, self.points.norms[j] - 2.0 * product);
+                }
+            },
+        );
+    }
+
+    /// The `count` nearest of some points to a row, nearest first; ties go to the lower index.
+    pub fn few_nearest(&self, r: usize, points: Range<usize>, count: usize, out: &mut Vec<u32>) {
+        let m = self.points.n;
+        let range = r * m + points.start..r * m + points.end;
+        out.clear();
+        vectorised(
+            #[inline(always)]
+            || match &self.rows {
+                Rows::Single { products, half_norms, .. } => {
+                    let half_norms = &half_norms[points.clone()];
+                    simd::few_largest(&products[range], half_norms, count, out);
+                }
+                Rows::Double { products, half_norms, .. }
+                | Rows::Sparse { products, half_norms } => {
+                    let half_norms = &half_norms[points.clone()];
+                    simd::few_largest(&products[range], half_norms, count, out);
+                }
+            },
+        );
+        out.iter_mut().for_each(|m| *m += points.start as u32);
+    }
+
+    /// Squared distances of a row to some points: of dense rows by differences, of sparse ones from
+    /// norms and products.
+    pub fn distances(&self, r: usize, chosen: &[u32], out: &mut Vec<f64>) {
+        let (m, d) = (self.points.n, self.table.d());
+        out.clear();
+        vectorised(
+            #[inline(always)]
+            || match &self.rows {
+                Rows::Single { x, points, .. } => {
+                    let x = &x[r * d..(r + 1) * d];
+                    for &a in chosen {
+                        out.push(simd::squared_distance(x, point(points, a, d)));
+                    }
+                }
+                Rows::Double { x, points, .. } => {
+                    let x = &x[r * d..(r + 1) * d];
+                    for &a in chosen {
+                        out.push(simd::squared_distance(x, point(points, a, d)));
+                    }
+                }
+                Rows::Sparse { products, .. } => {
+                    let norm = self.table.stored_norm(self.start + r);
+                    for &a in chosen {
+                        let product = products[r * m + a as usize];
+                        out.push((norm - 2.0 * product + self.points.norms[a as usize]).max(0.0));
+                    }
+                }
+            },
+        );
+    }
+
+    /// The s × s Gram matrix of some points seen from a row: (a - x).(b - x).
+    pub fn local_gram(&self, r: usize, chosen: &[u32], work: &mut Vec<f64>, out: &mut Vec<f64>) {
+        let (m, d, s) = (self.points.n, self.table.d(), chosen.len());
+        out.clear();
+        out.resize(s * s, 0.0);
+        work.resize(s * d, 0.0);
+        vectorised(
+            #[inline(always)]
+            || {
+                match &self.rows {
+                    Rows::Single { x, points, .. } => {
+                        differences(&x[r * d..(r + 1) * d], points, chosen, work);
+                        small_gram(work, d, out, s);
+                    }
+                    Rows::Double { x, points, .. } => {
+                        differences(&x[r * d..(r + 1) * d], points, chosen, work);
+                        small_gram(work, d, out, s);
+                    }
+                    Rows::Sparse { products, .. } => {
+                        let norm = self.table.stored_norm(self.start + r);
+                        for (p, &a) in chosen.iter().enumerate() {
+                            for (q, &b) in chosen[..=p].iter().enumerate() {
+                                let values = &self.points.values;
+                                let dot = simd::dot(point(values, a, d), point(values, b, d));
+                                let (fa, fb) =
+                                    (products[r * m + a as usize], products[r * m + b as usize]);
+                                out[p * s + q] = dot - fa - fb + norm;
+                            }
+                        }
+                    }
+                }
+                for p in 0..s {
+                    for q in 0..p {
+                        out[q * s + p] = out[p * s + q];
+                    }
+                }
+            },
+        );
+    }
+
+    /// Adds the rows to the sums (M × d) of their points, as [`Table::add_row`] does.
+    pub fn add_to(&self, nearest: &[(u32, f64)], weights: &[f64], sums: &mut [f64]) {
+        let d = self.table.d();
+        vectorised(
+            #[inline(always)]
+            || {
+                for (r, (near, &w)) in nearest.iter().zip(weights).enumerate() {
+                    let sum = &mut sums[near.0 as usize * d..(near.0 as usize + 1) * d];
+                    match &self.rows {
+                        Rows::Single { x, .. } => simd::axpy(w, &x[r * d..(r + 1) * d], sum),
+                        Rows::Double { x, .. } => simd::axpy(w, &x[r * d..(r + 1) * d], sum),
+                        Rows::Sparse { .. } => self.table.add_stored(self.start + r, w, sum),
+                    }
+                }
+            },
+        );
+    }
+}
+
+#[inline(always)]
+fn point<T>(points: &[T], a: u32, d: usize) -> &[T] {
+    &points[a as usize * d..(a as usize + 1) * d]
+}
+
+#[inline(always)]
+fn differences<T: Real>(x: &[T], points: &[T], chosen: &[u32], out: &mut [f64]) {
+    let d = x.len();
+    for (out, &a) in out.chunks_exact_mut(d).zip(chosen) {
+        for ((out, a), x) in out.iter_mut().zip(point(points, a, d)).zip(x) {
+            *out = a.to_f64() - x.to_f64();
+        }
+    }
+}
+
+#[inline(always)]
+fn small_gram(rows: &[f64], d: usize, out: &mut [f64], s: usize) {
+    for p in 0..s {
+        for q in 0..=p {
+            out[p * s + q] = simd::dot(&rows[p * d..(p + 1) * d], &rows[q * d..(q + 1) * d]);
+        }
+    }
+}
