@@ -57,13 +57,14 @@ pub(crate) fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize 
     const LANES: usize = 16;
     let lowest = T::from_f64(f64::NEG_INFINITY);
     let mut lanes = [lowest; LANES];
-    let (v, o) = (values.chunks_exact(LANES), offsets.chunks_exact(LANES));
+    let (v16, v_rest) = values.as_chunks::<LANES>();
+    let (o16, o_rest) = offsets.as_chunks::<LANES>();
     let mut top = lowest;
-    for (v, o) in v.remainder().iter().zip(o.remainder()) {
+    for (v, o) in v_rest.iter().zip(o_rest) {
         let this = *v - *o;
         top = if this > top { this } else { top };
     }
-    for (v, o) in v.zip(o) {
+    for (v, o) in v16.iter().zip(o16) {
         for l in 0..LANES {
             let this = v[l] - o[l];
             lanes[l] = if this > lanes[l] { this } else { lanes[l] };
@@ -72,18 +73,18 @@ pub(crate) fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize 
     for lane in lanes {
         top = if lane > top { lane } else { top };
     }
-    let mut start = 0;
-    for (v, o) in values.chunks(LANES).zip(offsets.chunks(LANES)) {
+    for (c, (v, o)) in v16.iter().zip(o16).enumerate() {
         let mut found = false;
-        for (v, o) in v.iter().zip(o) {
-            found |= *v - *o == top;
+        for l in 0..LANES {
+            found |= v[l] - o[l] == top;
         }
         if found {
-            return start + v.iter().zip(o).position(|(v, o)| *v - *o == top).unwrap_or(0);
+            let at = (0..LANES).find(|&l| v[l] - o[l] == top);
+            return c * LANES + at.unwrap_or(0);
         }
-        start += LANES;
     }
-    0
+    let at = v_rest.iter().zip(o_rest).position(|(v, o)| *v - *o == top);
+    at.map_or(0, |at| v16.len() * LANES + at)
 }
 
 /// Indices of the `count` largest `values - offsets`, the largest first, ties to the lower index.
@@ -106,21 +107,23 @@ pub(crate) fn few_largest<T: Real>(values: &[T], offsets: &[T], count: usize, ou
         out.extend_from_slice(&order[..count]);
         return;
     }
-    let (v, o) = (values.chunks(LANES), offsets.chunks(LANES));
-    for (top, (v, o)) in tops.iter_mut().zip(v.zip(o)) {
+    let (v16, v_rest) = values.as_chunks::<LANES>();
+    let (o16, o_rest) = offsets.as_chunks::<LANES>();
+    for (top, (v, o)) in tops.iter_mut().zip(v16.iter().zip(o16)) {
         let mut lanes = [lowest; LANES];
-        for ((lane, v), o) in lanes.iter_mut().zip(v).zip(o) {
-            *lane = *v - *o;
+        for l in 0..LANES {
+            lanes[l] = v[l] - o[l];
         }
-        let mut width = LANES / 2;
-        while width > 0 {
+        for width in [8, 4, 2, 1] {
             for l in 0..width {
-                let other = lanes[l + width];
-                lanes[l] = if other > lanes[l] { other } else { lanes[l] };
+                lanes[l] = if lanes[l + width] > lanes[l] { lanes[l + width] } else { lanes[l] };
             }
-            width /= 2;
         }
         *top = lanes[0];
+    }
+    for (v, o) in v_rest.iter().zip(o_rest) {
+        let (top, this) = (&mut tops[v16.len()], *v - *o);
+        *top = if this > *top { this } else { *top };
     }
     let n_stretches = values.len().div_ceil(LANES);
     for &top in &tops[..n_stretches] {

@@ -160,8 +160,10 @@ impl Problem<'_> {
         context: &Context<'_>,
         clock: &mut Clock,
     ) -> Result<Candidate, Error> {
-        let (table, layout) = (self.rows.table, self.plan.layout(way));
-        let graph = clock.time(Stage::Graph, || self.build(table, &layout, anchors, context))?;
+        let table = self.rows.table;
+        // Rows are multiplied with the anchors that the way uses, and with no others.
+        let (layout, used) = self.plan.layout(way).compact(anchors, table.d());
+        let graph = clock.time(Stage::Graph, || self.build(table, &layout, &used, context))?;
         let start = clock.time(Stage::Start, || {
             context.report(Stage::Start, 0, 0, None)?;
             let means = match way.start {
