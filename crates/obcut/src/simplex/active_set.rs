@@ -21,6 +21,7 @@
 
 use super::factor::{Factor, dot};
 use super::{Gram, mean, tiny_ridge};
+use crate::linalg::simd::vectorised;
 
 /// Violations below this part of the gradient's scale count as zero.
 const TOLERANCE: f64 = 1e-9;
@@ -72,15 +73,18 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
+    #[inline(always)]
     fn row(&self, m: u32) -> &[f64] {
         &self.values[m as usize * self.n..][..self.n]
     }
 
     /// Multiple of 11' that makes affinely independent anchors independent.
+    #[inline(always)]
     fn shift(&self) -> f64 {
         self.mean_diagonal
     }
 
+    #[inline(always)]
     fn best_single(&self) -> u32 {
         let mut best = (0, f64::INFINITY);
         for (m, (d, f)) in self.diagonal.iter().zip(self.f).enumerate() {
@@ -165,8 +169,10 @@ impl ActiveSet {
         } else if total != 1.0 {
             weights.iter_mut().for_each(|w| *w /= total);
         }
-        let before = self.begin(problem, support, weights);
-        let (after, size) = self.descend(problem);
+        let (before, (after, size)) = vectorised(
+            #[inline(always)]
+            || (self.begin(problem, support, weights), self.descend(problem)),
+        );
         // By construction the value falls; this holds it to that in the face of rounding, overflow
         // and NaN, none of which may leave here.
         if after <= before + 1e-14 * size {
@@ -175,6 +181,7 @@ impl ActiveSet {
     }
 
     /// Factors the warm start, sets up its move, and returns its value.
+    #[inline(always)]
     fn begin(&mut self, problem: Problem, support: &[u32], weights: &[f64]) -> f64 {
         let p = support.len();
         self.banned.clear();
@@ -245,6 +252,7 @@ impl ActiveSet {
     }
 
     /// Moves until no anchor wants to enter. Returns the value reached and the size of its terms.
+    #[inline(always)]
     fn descend(&mut self, problem: Problem) -> (f64, f64) {
         if self.index.is_empty() {
             return (f64::INFINITY, 0.0);
@@ -309,6 +317,7 @@ impl ActiveSet {
     }
 
     /// Solves for the move and returns how much of it is feasible, and who stops it.
+    #[inline(always)]
     fn find_step(&mut self) -> (f64, Option<usize>) {
         let nu = -dot(&self.z_one, &self.z_d) / dot(&self.z_one, &self.z_one);
         self.step.clear();
@@ -330,6 +339,7 @@ impl ActiveSet {
     ///
     /// Of several, those that the joint move would make negative leave at once with no harm done;
     /// the move has a positive slope, which only the entered ones contribute to, so one of them stays.
+    #[inline(always)]
     fn enter(&mut self, problem: Problem, mean: f64, tolerance: f64, one_by_one: bool) -> usize {
         for &m in &self.banned {
             self.residual[m as usize] = f64::NEG_INFINITY;
@@ -376,6 +386,7 @@ impl ActiveSet {
     }
 
     /// Weighted mean of the residual on the support, its largest deviation, the largest diagonal.
+    #[inline(always)]
     fn inspect(&self, problem: Problem) -> (f64, f64, f64) {
         let mut mean = 0.0;
         for (&m, w) in self.index.iter().zip(&self.b) {
@@ -390,6 +401,7 @@ impl ActiveSet {
     }
 
     /// Sets up the move that evens out the residual as it is now.
+    #[inline(always)]
     fn aim_at_even_residual(&mut self) {
         self.z_d.clear();
         let mut mean = 0.0;
@@ -400,6 +412,7 @@ impl ActiveSet {
         self.factor.forward(&mut self.z_d);
     }
 
+    #[inline(always)]
     fn normalise(&mut self) {
         let total: f64 = self.b.iter().sum();
         if total != 1.0 {
@@ -409,6 +422,7 @@ impl ActiveSet {
     }
 
     /// residual = f/2 - (G + ridge) b: rows of G, four at a time.
+    #[inline(always)]
     fn set_residual(&mut self, problem: Problem) {
         self.residual.clear();
         self.residual.extend(problem.f.iter().map(|f| 0.5 * f));
@@ -432,6 +446,7 @@ impl ActiveSet {
     }
 
     /// The objective, from the residual: `b'Kb - f'b = -b'(r + f/2)`.
+    #[inline(always)]
     fn reached(&self, problem: Problem) -> f64 {
         let mut sum = 0.0;
         for (&m, w) in self.index.iter().zip(&self.b) {
@@ -454,6 +469,7 @@ impl ActiveSet {
 }
 
 /// Smallest and largest entry.
+#[inline(always)]
 fn range(values: &[f64]) -> (f64, f64) {
     let mut low = [f64::INFINITY; 4];
     let mut high = [f64::NEG_INFINITY; 4];
@@ -475,6 +491,7 @@ fn range(values: &[f64]) -> (f64, f64) {
 }
 
 /// Largest entry.
+#[inline(always)]
 fn largest(values: &[f64]) -> f64 {
     let mut lanes = [f64::NEG_INFINITY; 8];
     let (chunks, rest) = values.as_chunks::<8>();

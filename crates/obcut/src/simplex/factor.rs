@@ -32,6 +32,7 @@ impl Factor {
 
     /// Appends an anchor: `x` holds its entries of K against the present support and is replaced by
     /// the new row of L. Returns the new `L_mm`, or nothing when the anchor depends on the others.
+    #[inline(always)]
     pub(super) fn append(&mut self, x: &mut [f64], diagonal: f64) -> Option<f64> {
         let p = self.len;
         debug_assert_eq!(x.len(), p);
@@ -58,12 +59,14 @@ impl Factor {
     }
 
     /// Column `j` from the diagonal down, followed by the two right-hand sides, to be filled.
+    #[inline(always)]
     pub(super) fn column(&mut self, j: usize, p: usize) -> &mut [f64] {
         &mut self.columns[j * self.stride + j..j * self.stride + p + 2]
     }
 
     /// Factors the matrix whose lower half [`Self::column`] was filled with and solves for both
     /// right-hand sides, all columns at once. False when a pivot is too small; then nothing is left.
+    #[inline(always)]
     pub(super) fn factor(&mut self, p: usize, z1: &mut Vec<f64>, z2: &mut Vec<f64>) -> bool {
         let stride = self.stride;
         for j in 0..p {
@@ -107,6 +110,7 @@ impl Factor {
     }
 
     /// Takes out position `k`; `z1` and `z2`, any solutions of `L z = rhs`, follow suit.
+    #[inline(always)]
     pub(super) fn remove(&mut self, k: usize, z1: &mut Vec<f64>, z2: &mut Vec<f64>) {
         let (p, stride) = (self.len, self.stride);
         for j in 0..k {
@@ -141,6 +145,7 @@ impl Factor {
     }
 
     /// Solves `L x = x` in place, four columns at a time: the rest of `x` is loaded once for all.
+    #[inline(always)]
     pub(super) fn forward(&self, x: &mut [f64]) {
         let p = self.len;
         let x = &mut x[..p];
@@ -171,6 +176,7 @@ impl Factor {
     }
 
     /// Solves `L' x = x` in place, four columns at a time.
+    #[inline(always)]
     pub(super) fn backward(&self, x: &mut [f64]) {
         let p = self.len;
         let x = &mut x[..p];
@@ -188,6 +194,7 @@ impl Factor {
         }
     }
 
+    #[inline(always)]
     fn backward_triangle(&self, x: &mut [f64], from: usize, to: usize) {
         for a in (from..to).rev() {
             let mut sum = x[a];
@@ -199,6 +206,7 @@ impl Factor {
     }
 
     /// Columns `j..j + 4` from row `from` down.
+    #[inline(always)]
     fn below(&self, j: usize, from: usize) -> [&[f64]; 4] {
         let (start, count) = (j * self.stride + from, self.len - from);
         [
@@ -226,6 +234,7 @@ impl Factor {
 }
 
 /// Inner products of four columns with `x`, each in two fixed lanes.
+#[inline(always)]
 fn dots(columns: [&[f64]; 4], x: &[f64]) -> [f64; 4] {
     let mut lanes = [[0.0; 2]; 4];
     let columns = columns.map(|c| &c[..x.len()]);
@@ -249,6 +258,7 @@ fn dots(columns: [&[f64]; 4], x: &[f64]) -> [f64; 4] {
 }
 
 /// Inner product in four fixed lanes: fast, and the same bits everywhere.
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 4];
     let (a4, a1) = a.as_chunks::<4>();
