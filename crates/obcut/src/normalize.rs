@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DataError, Error};
 use crate::linalg::gemm::Real;
+use crate::linalg::simd::vectorised;
 use crate::matrix::{CsrRef, DenseRef, Samples};
 use crate::parallel::Context;
 use crate::solver::params::Scale;
@@ -133,6 +134,11 @@ fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
 trait Entries: Sync {
     fn shape(&self) -> (usize, usize);
     fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
+
+    /// Takes a row into the columns at once, when it is stored whole and all of it is within the limit.
+    fn add_whole(&self, _row: usize, _weight: f64, _limit: f64, _columns: &mut Columns) -> bool {
+        false
+    }
 }
 
 impl<T: Real> Entries for DenseRef<'_, T> {
@@ -141,6 +147,33 @@ impl<T: Real> Entries for DenseRef<'_, T> {
     }
     fn entries(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
         self.row(row).iter().enumerate().for_each(|(f, v)| visit(f, v.to_f64()));
+    }
+
+    #[inline(always)]
+    fn add_whole(&self, row: usize, weight: f64, limit: f64, columns: &mut Columns) -> bool {
+        let x = self.row(row);
+        let mut within = true;
+        for v in x {
+            // False for what is not finite.
+            within &= v.to_f64().abs() <= limit;
+        }
+        if !within {
+            return false;
+        }
+        let mut zeros = 0u32;
+        for v in x {
+            zeros += u32::from(v.to_f64() == 0.0);
+        }
+        columns.zeros += u64::from(zeros);
+        columns.whole += 1;
+        let Columns { min, max, sum, .. } = columns;
+        for (((v, min), max), sum) in x.iter().zip(min).zip(max).zip(sum) {
+            let v = v.to_f64();
+            *min = if v < *min { v } else { *min };
+            *max = if v > *max { v } else { *max };
+            *sum += weight * v;
+        }
+        true
     }
 }
 
@@ -159,6 +192,8 @@ struct Columns {
     max: Vec<f64>,
     sum: Vec<f64>,
     seen: Vec<u64>,
+    /// Rows that were taken in whole, not counted in `seen`.
+    whole: u64,
     zeros: u64,
     rows: u64,
     weight: f64,
@@ -174,6 +209,7 @@ impl Columns {
             max: vec![f64::NEG_INFINITY; d],
             sum: vec![0.0; d],
             seen: vec![0; d],
+            whole: 0,
             zeros: 0,
             rows: 0,
             weight: 0.0,
@@ -190,6 +226,7 @@ impl Columns {
             self.sum[f] += other.sum[f];
             self.seen[f] += other.seen[f];
         }
+        self.whole += other.whole;
         self.zeros += other.zeros;
         self.rows += other.rows;
         self.weight += other.weight;
@@ -214,25 +251,19 @@ fn fit<E: Entries>(
         n,
         |rows| {
             let mut part = Columns::new(d);
-            for i in rows {
-                let w = weight(i);
-                part.rows += u64::from(w > 0.0);
-                part.weight += w;
-                x.entries(i, |f, v| {
-                    if !v.is_finite() {
-                        part.bad += 1;
-                        part.first_bad = part.first_bad.or(Some((i, f, v)));
-                    } else if v.abs() > limit {
-                        part.large = part.large.or(Some((i, f, v)));
-                    } else if w > 0.0 {
-                        part.min[f] = part.min[f].min(v);
-                        part.max[f] = part.max[f].max(v);
-                        part.sum[f] += w * v;
-                        part.seen[f] += 1;
-                        part.zeros += u64::from(v == 0.0);
+            vectorised(
+                #[inline(always)]
+                || {
+                    for i in rows {
+                        let w = weight(i);
+                        part.rows += u64::from(w > 0.0);
+                        part.weight += w;
+                        if w == 0.0 || !x.add_whole(i, w, limit, &mut part) {
+                            add_entries(x, i, w, limit, &mut part);
+                        }
                     }
-                });
-            }
+                },
+            );
             part
         },
         |part| columns.merge(part),
@@ -247,11 +278,12 @@ fn fit<E: Entries>(
         return Err(DataError::NoWeight.into());
     }
     for f in 0..d {
-        if columns.seen[f] < columns.rows {
+        let seen = columns.seen[f] + columns.whole;
+        if seen < columns.rows {
             // Entries that are not stored are zeros.
             columns.min[f] = columns.min[f].min(0.0);
             columns.max[f] = columns.max[f].max(0.0);
-            columns.zeros += columns.rows - columns.seen[f];
+            columns.zeros += columns.rows - seen;
         }
     }
     let mean: Vec<f64> = (0..d)
@@ -306,6 +338,24 @@ fn fit<E: Entries>(
         }
     };
     Ok(Scaling { kind, shift, factor })
+}
+
+/// Takes the entries of a row into the columns one by one, and notes those that cannot be used.
+fn add_entries<E: Entries>(x: &E, i: usize, w: f64, limit: f64, part: &mut Columns) {
+    x.entries(i, |f, v| {
+        if !v.is_finite() {
+            part.bad += 1;
+            part.first_bad = part.first_bad.or(Some((i, f, v)));
+        } else if v.abs() > limit {
+            part.large = part.large.or(Some((i, f, v)));
+        } else if w > 0.0 {
+            part.min[f] = part.min[f].min(v);
+            part.max[f] = part.max[f].max(v);
+            part.sum[f] += w * v;
+            part.seen[f] += 1;
+            part.zeros += u64::from(v == 0.0);
+        }
+    });
 }
 
 /// Rounds to about a millionth of `range`. A sum's last bits depend on the order of the rows; without

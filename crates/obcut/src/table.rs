@@ -346,6 +346,7 @@ impl<'a> Table<'a> {
     }
 
     /// A hash of the content of a scaled row: equal rows have equal keys.
+    #[inline(always)]
     pub fn key(&self, i: usize, scratch: &mut Scratch) -> u64 {
         // Adding 0.0 turns -0.0 into 0.0: they are equal rows.
         if self.is_sparse() {
@@ -359,12 +360,13 @@ impl<'a> Table<'a> {
         } else {
             scratch.row.resize(self.d(), 0.0);
             self.row(i, &mut scratch.row);
-            // Four chains side by side hide the latency of the multiplications.
-            let mut chains = [1u64, 2, 3, 4];
-            for (f, v) in scratch.row.iter().enumerate() {
-                let chain = &mut chains[f & 3];
-                *chain = (*chain ^ (v + 0.0).to_bits()).wrapping_mul(0x9fb2_1c65_1e98_df25);
-                *chain ^= *chain >> 32;
+            // Eight chains side by side hide the latency of the multiplications.
+            let mut chains = [1u64, 2, 3, 4, 5, 6, 7, 8];
+            for values in scratch.row.chunks(8) {
+                for (chain, v) in chains.iter_mut().zip(values) {
+                    *chain = (*chain ^ (v + 0.0).to_bits()).wrapping_mul(0x9fb2_1c65_1e98_df25);
+                    *chain ^= *chain >> 32;
+                }
             }
             chains.iter().fold(0, |key, c| mix(key ^ c))
         }

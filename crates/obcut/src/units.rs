@@ -6,6 +6,7 @@
 
 use crate::block::Scratch;
 use crate::error::Error;
+use crate::linalg::simd::vectorised;
 use crate::parallel::Context;
 use crate::table::Table;
 
@@ -33,7 +34,10 @@ impl Units {
         let mut keys = vec![0u64; n];
         context.map_into(n, &mut keys, 1, |rows, out| {
             let mut scratch = Scratch::default();
-            rows.zip(out).for_each(|(i, key)| *key = table.key(i, &mut scratch));
+            vectorised(
+                #[inline(always)]
+                || rows.zip(out).for_each(|(i, key)| *key = table.key(i, &mut scratch)),
+            );
         })?;
         let present = |i: u32| weights.is_none_or(|w| w[i as usize] > 0.0);
         let mut order: Vec<u32> = (0..n as u32).filter(|&i| present(i)).collect();

@@ -32,7 +32,7 @@ const DISCRETISE: Schedule = Schedule {
     seeding: Seeding::PlusPlus,
     iterations: 50,
     restarts: 5,
-    rows_per_restart: Some(64),
+    rows_per_restart: Some(32),
     rows_per_center: Some(256),
     full_passes: 3,
     tol: 1e-4,

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::linalg::gemm::Real;
+use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
 use crate::parallel::Context;
 use crate::solver::choose::Tried;
@@ -119,17 +121,25 @@ impl Moments {
             samples.n_rows(),
             |range| {
                 let mut part = empty();
-                for i in range {
-                    let (j, w) = (labels[i] as usize, weights.map_or(1.0, |w| w[i]));
-                    part.weights[j] += w;
-                    let sums = &mut part.sums[j * d..(j + 1) * d];
-                    let squares = &mut part.squares;
-                    samples.each(i, |f, v| {
-                        let v = v - origin[f];
-                        sums[f] += w * v;
-                        squares[f] += w * v * v;
-                    });
-                }
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for i in range {
+                            let (j, w) = (labels[i] as usize, weights.map_or(1.0, |w| w[i]));
+                            part.weights[j] += w;
+                            let to = (&mut part.sums[j * d..(j + 1) * d], &mut part.squares[..]);
+                            match samples {
+                                Samples::Dense32(x) => add_row(x.row(i), &origin, w, to),
+                                Samples::Dense64(x) => add_row(x.row(i), &origin, w, to),
+                                // The origin of sparse rows is zero.
+                                _ => samples.each(i, |f, v| {
+                                    to.0[f] += w * v;
+                                    to.1[f] += w * v * v;
+                                }),
+                            }
+                        }
+                    },
+                );
                 part
             },
             |part| {
@@ -178,6 +188,15 @@ impl Moments {
         }
         found.sort_by(order);
         found
+    }
+}
+
+#[inline(always)]
+fn add_row<T: Real>(x: &[T], origin: &[f64], w: f64, (sums, squares): (&mut [f64], &mut [f64])) {
+    for (((x, origin), sum), square) in x.iter().zip(origin).zip(sums).zip(squares) {
+        let v = x.to_f64() - origin;
+        *sum += w * v;
+        *square += w * v * v;
     }
 }
 

@@ -238,8 +238,9 @@ pub(crate) fn total_square(
     context.fold(
         table.n(),
         |range| {
-            let mut scratch = crate::block::Scratch::default();
-            range.map(|i| weights[i] * table.squared_norm(i, &mut scratch)).sum::<f64>()
+            let mut norms = vec![0.0; range.len()];
+            table.squared_norms(range.clone(), &mut norms);
+            range.zip(norms).map(|(i, norm)| weights[i] * norm).sum::<f64>()
         },
         |part| total += part,
     )?;
