@@ -133,6 +133,8 @@ impl Problem<'_> {
                 trial.choose(&sources, &anchors, stream, context)
             })?;
             drop(sources);
+            drop(table);
+            drop(sample);
             let mut candidate =
                 self.go(&plan.ways[choice.way], &anchors, stream, context, clock)?;
             candidate.score = choice.score;
