@@ -50,37 +50,96 @@ pub(crate) struct Scratch {
     pub row: Vec<f64>,
 }
 
-/// Rows of a block and their products with points.
-pub(crate) struct Block<'s> {
+/// Some rows, scaled and at hand.
+pub(crate) struct Loaded<'s> {
     pub table: &'s Table<'s>,
-    pub points: &'s Points,
     /// The first row.
     pub start: usize,
     pub rows: Rows<'s>,
 }
 
-/// Rows (BLOCK × d) and products (BLOCK × M).
+/// Scaled rows, BLOCK × d; sparse ones stay where they are.
 pub(crate) enum Rows<'s> {
-    Single { x: &'s [f32], products: &'s [f32], points: &'s [f32], half_norms: &'s [f32] },
-    Double { x: &'s [f64], products: &'s [f64], points: &'s [f64], half_norms: &'s [f64] },
-    Sparse { products: &'s [f64], half_norms: &'s [f64] },
+    Single(&'s [f32]),
+    Double(&'s [f64]),
+    Sparse,
+}
+
+/// Rows and their products with points.
+pub(crate) struct Block<'s> {
+    pub loaded: Loaded<'s>,
+    pub points: &'s Points,
+    pub products: Products<'s>,
+}
+
+/// Products, BLOCK × M.
+pub(crate) enum Products<'s> {
+    Single { values: &'s [f32], points: &'s [f32], half_norms: &'s [f32] },
+    Double { values: &'s [f64], half_norms: &'s [f64] },
+}
+
+impl Loaded<'_> {
+    /// `out += weight * x` of one row, as [`Table::add_row`] does.
+    #[inline(always)]
+    fn add(&self, r: usize, weight: f64, out: &mut [f64]) {
+        let d = self.table.d();
+        match &self.rows {
+            Rows::Single(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
+            Rows::Double(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
+            Rows::Sparse => self.table.add_stored(self.start + r, weight, out),
+        }
+    }
+
+    /// Adds the rows, with the weights given, to the sums (M × d) of the points they are linked to.
+    pub fn add_links<'g>(
+        &self,
+        links: impl Iterator<Item = ((&'g [u32], &'g [f64]), f64)>,
+        sums: &mut [f64],
+    ) {
+        let d = self.table.d();
+        vectorised(
+            #[inline(always)]
+            || {
+                for (r, ((columns, values), w)) in links.enumerate() {
+                    for (&a, &v) in columns.iter().zip(values) {
+                        self.add(r, v * w, &mut sums[a as usize * d..(a as usize + 1) * d]);
+                    }
+                }
+            },
+        );
+    }
+
+    /// Adds the rows to the sums (M × d) of their nearest points.
+    pub fn add_to(&self, nearest: &[(u32, f64)], weights: &[f64], sums: &mut [f64]) {
+        let d = self.table.d();
+        vectorised(
+            #[inline(always)]
+            || {
+                for (r, (near, &w)) in nearest.iter().zip(weights).enumerate() {
+                    self.add(r, w, &mut sums[near.0 as usize * d..(near.0 as usize + 1) * d]);
+                }
+            },
+        );
+    }
 }
 
 impl Block<'_> {
+    fn d(&self) -> usize {
+        self.loaded.table.d()
+    }
+
     /// x.a of one row and some points.
     pub fn products(&self, r: usize, points: Range<usize>, out: &mut Vec<f64>) {
         let m = self.points.n;
         let range = r * m + points.start..r * m + points.end;
-        out.clear();
+        out.resize(points.len(), 0.0);
         vectorised(
             #[inline(always)]
-            || match &self.rows {
-                Rows::Single { products, .. } => {
-                    out.extend(products[range].iter().map(|&v| f64::from(v)));
+            || match &self.products {
+                Products::Single { values, .. } => {
+                    out.iter_mut().zip(&values[range]).for_each(|(o, &v)| *o = f64::from(v));
                 }
-                Rows::Double { products, .. } | Rows::Sparse { products, .. } => {
-                    out.extend_from_slice(&products[range]);
-                }
+                Products::Double { values, .. } => out.copy_from_slice(&values[range]),
             },
         );
     }
@@ -93,15 +152,14 @@ impl Block<'_> {
             || {
                 for (r, out) in out.iter_mut().enumerate() {
                     let range = r * m..(r + 1) * m;
-                    let (j, product) = match &self.rows {
-                        Rows::Single { products, half_norms, .. } => {
-                            let j = simd::largest_difference(&products[range.clone()], half_norms);
-                            (j, f64::from(products[range.start + j]))
+                    let (j, product) = match &self.products {
+                        Products::Single { values, half_norms, .. } => {
+                            let j = simd::largest_difference(&values[range.clone()], half_norms);
+                            (j, f64::from(values[range.start + j]))
                         }
-                        Rows::Double { products, half_norms, .. }
-                        | Rows::Sparse { products, half_norms } => {
-                            let j = simd::largest_difference(&products[range.clone()], half_norms);
-                            (j, products[range.start + j])
+                        Products::Double { values, half_norms } => {
+                            let j = simd::largest_difference(&values[range.clone()], half_norms);
+                            (j, values[range.start + j])
                         }
                     };
                     *out = (j as u32, self.points.norms[j] - 2.0 * product);
@@ -117,15 +175,14 @@ impl Block<'_> {
         out.clear();
         vectorised(
             #[inline(always)]
-            || match &self.rows {
-                Rows::Single { products, half_norms, .. } => {
+            || match &self.products {
+                Products::Single { values, half_norms, .. } => {
                     let half_norms = &half_norms[points.clone()];
-                    simd::few_largest(&products[range], half_norms, count, out);
+                    simd::few_largest(&values[range], half_norms, count, out);
                 }
-                Rows::Double { products, half_norms, .. }
-                | Rows::Sparse { products, half_norms } => {
+                Products::Double { values, half_norms } => {
                     let half_norms = &half_norms[points.clone()];
-                    simd::few_largest(&products[range], half_norms, count, out);
+                    simd::few_largest(&values[range], half_norms, count, out);
                 }
             },
         );
@@ -135,86 +192,69 @@ impl Block<'_> {
     /// Squared distances of a row to some points: of dense rows by differences, of sparse ones from
     /// norms and products.
     pub fn distances(&self, r: usize, chosen: &[u32], out: &mut Vec<f64>) {
-        let (m, d) = (self.points.n, self.table.d());
+        let (m, d) = (self.points.n, self.d());
         out.clear();
         vectorised(
             #[inline(always)]
-            || match &self.rows {
-                Rows::Single { x, points, .. } => {
+            || match (&self.loaded.rows, &self.products) {
+                (Rows::Single(x), Products::Single { points, .. }) => {
                     let x = &x[r * d..(r + 1) * d];
                     for &a in chosen {
                         out.push(simd::squared_distance(x, point(points, a, d)));
                     }
                 }
-                Rows::Double { x, points, .. } => {
+                (Rows::Double(x), _) => {
                     let x = &x[r * d..(r + 1) * d];
                     for &a in chosen {
-                        out.push(simd::squared_distance(x, point(points, a, d)));
+                        out.push(simd::squared_distance(x, point(&self.points.values, a, d)));
                     }
                 }
-                Rows::Sparse { products, .. } => {
-                    let norm = self.table.stored_norm(self.start + r);
+                (_, Products::Double { values, .. }) => {
+                    let norm = self.loaded.table.stored_norm(self.loaded.start + r);
                     for &a in chosen {
-                        let product = products[r * m + a as usize];
+                        let product = values[r * m + a as usize];
                         out.push((norm - 2.0 * product + self.points.norms[a as usize]).max(0.0));
                     }
                 }
+                _ => unreachable!("products are of the kind of the rows"),
             },
         );
     }
 
     /// The s × s Gram matrix of some points seen from a row: (a - x).(b - x).
     pub fn local_gram(&self, r: usize, chosen: &[u32], work: &mut Vec<f64>, out: &mut Vec<f64>) {
-        let (m, d, s) = (self.points.n, self.table.d(), chosen.len());
+        let (m, d, s) = (self.points.n, self.d(), chosen.len());
         out.clear();
         out.resize(s * s, 0.0);
         work.resize(s * d, 0.0);
+        let all = &self.points.values;
         vectorised(
             #[inline(always)]
             || {
-                match &self.rows {
-                    Rows::Single { x, points, .. } => {
+                match (&self.loaded.rows, &self.products) {
+                    (Rows::Single(x), Products::Single { points, .. }) => {
                         differences(&x[r * d..(r + 1) * d], points, chosen, work);
                         small_gram(work, d, out, s);
                     }
-                    Rows::Double { x, points, .. } => {
-                        differences(&x[r * d..(r + 1) * d], points, chosen, work);
+                    (Rows::Double(x), _) => {
+                        differences(&x[r * d..(r + 1) * d], all, chosen, work);
                         small_gram(work, d, out, s);
                     }
-                    Rows::Sparse { products, .. } => {
-                        let norm = self.table.stored_norm(self.start + r);
+                    (_, Products::Double { values, .. }) => {
+                        let norm = self.loaded.table.stored_norm(self.loaded.start + r);
+                        let product = |a: u32| values[r * m + a as usize];
                         for (p, &a) in chosen.iter().enumerate() {
                             for (q, &b) in chosen[..=p].iter().enumerate() {
-                                let values = &self.points.values;
-                                let dot = simd::dot(point(values, a, d), point(values, b, d));
-                                let (fa, fb) =
-                                    (products[r * m + a as usize], products[r * m + b as usize]);
-                                out[p * s + q] = dot - fa - fb + norm;
+                                let dot = simd::dot(point(all, a, d), point(all, b, d));
+                                out[p * s + q] = dot - product(a) - product(b) + norm;
                             }
                         }
                     }
+                    _ => unreachable!("products are of the kind of the rows"),
                 }
                 for p in 0..s {
                     for q in 0..p {
                         out[q * s + p] = out[p * s + q];
-                    }
-                }
-            },
-        );
-    }
-
-    /// Adds the rows to the sums (M × d) of their points, as [`Table::add_row`] does.
-    pub fn add_to(&self, nearest: &[(u32, f64)], weights: &[f64], sums: &mut [f64]) {
-        let d = self.table.d();
-        vectorised(
-            #[inline(always)]
-            || {
-                for (r, (near, &w)) in nearest.iter().zip(weights).enumerate() {
-                    let sum = &mut sums[near.0 as usize * d..(near.0 as usize + 1) * d];
-                    match &self.rows {
-                        Rows::Single { x, .. } => simd::axpy(w, &x[r * d..(r + 1) * d], sum),
-                        Rows::Double { x, .. } => simd::axpy(w, &x[r * d..(r + 1) * d], sum),
-                        Rows::Sparse { .. } => self.table.add_stored(self.start + r, w, sum),
                     }
                 }
             },

@@ -330,7 +330,7 @@ fn pass(
                 let out = &mut out[start - range.start..block.end - range.start];
                 let found = rows.table.block(block.clone(), points, &mut scratch);
                 found.nearest(out);
-                found.add_to(out, &rows.weights[block.clone()], &mut sums);
+                found.loaded.add_to(out, &rows.weights[block.clone()], &mut sums);
                 for (i, near) in block.zip(out) {
                     near.1 = (near.1 + norms[i]).max(0.0);
                     inertia += rows.weights[i] * near.1;

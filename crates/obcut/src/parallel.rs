@@ -142,8 +142,17 @@ impl<'a> Context<'a> {
         self.in_order(n, chunk_len(n), |_, range| map(range), merge)
     }
 
-    /// The same for partial results that are large, in fewer chunks, together with their parts of
-    /// `out`, which holds one item per row.
+    /// The same for partial results that are large, in fewer chunks.
+    pub fn fold_large<R: Send>(
+        &self,
+        n: usize,
+        map: impl Fn(Range<usize>) -> R + Sync,
+        merge: impl FnMut(R) + Send,
+    ) -> Result<(), Error> {
+        self.in_order(n, large_chunk_len(n), |_, range| map(range), merge)
+    }
+
+    /// The same together with the chunks' parts of `out`, which holds one item per row.
     pub fn fold_into<T: Send, R: Send>(
         &self,
         n: usize,

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::block::{BLOCK, Block, Kernel, Points, Rows, Scratch};
+use crate::block::{BLOCK, Block, Kernel, Loaded, Points, Products, Rows, Scratch};
 use crate::error::Error;
 use crate::linalg::gemm::{self, Real};
 use crate::linalg::simd::{self, vectorised};
@@ -148,6 +148,17 @@ impl<'a> Table<'a> {
         Points { values, n, norms, kernel }
     }
 
+    /// The rows of a block (at most [`BLOCK`]).
+    pub fn load<'s>(&'s self, block: Range<usize>, scratch: &'s mut Scratch) -> Loaded<'s> {
+        let start = block.start;
+        let rows = match &self.samples {
+            Samples::Dense32(x) => Rows::Single(self.load_block(x, block, &mut scratch.x32)),
+            Samples::Dense64(x) => Rows::Double(self.load_block(x, block, &mut scratch.x64)),
+            _ => Rows::Sparse,
+        };
+        Loaded { table: self, start, rows }
+    }
+
     /// The rows of a block (at most [`BLOCK`]) and their products with points.
     pub fn block<'s>(
         &'s self,
@@ -158,18 +169,18 @@ impl<'a> Table<'a> {
         debug_assert!(block.len() <= BLOCK);
         let (m, d, start) = (points.n, self.d(), block.start);
         let Scratch { x32, out32, x64, out, .. } = scratch;
-        let rows = match (&self.samples, &points.kernel) {
+        let (rows, products) = match (&self.samples, &points.kernel) {
             (Samples::Dense32(x), Kernel::Single { values, half_norms }) => {
                 out32.resize(BLOCK * m, 0.0);
                 let x = self.load_block(x, block, x32);
                 gemm::times_transposed(x, values, out32, (BLOCK, m, d));
-                Rows::Single { x, products: out32, points: values, half_norms }
+                (Rows::Single(x), Products::Single { values: out32, points: values, half_norms })
             }
             (Samples::Dense64(x), Kernel::Double(half_norms)) => {
                 out.resize(BLOCK * m, 0.0);
                 let x = self.load_block(x, block, x64);
                 gemm::times_transposed(x, &points.values, out, (BLOCK, m, d));
-                Rows::Double { x, products: out, points: &points.values, half_norms }
+                (Rows::Double(x), Products::Double { values: out, half_norms })
             }
             (_, Kernel::Sparse { by_feature, offset, half_norms }) => {
                 out.resize(BLOCK * m, 0.0);
@@ -185,11 +196,11 @@ impl<'a> Table<'a> {
                         }
                     },
                 );
-                Rows::Sparse { products: out, half_norms }
+                (Rows::Sparse, Products::Double { values: out, half_norms })
             }
             _ => unreachable!("points are made by the table they are used with"),
         };
-        Block { table: self, points, start, rows }
+        Block { loaded: Loaded { table: self, start, rows }, points, products }
     }
 
     /// The scaled rows of a block, as they lie in memory or in the buffer; rows past the end are zero.

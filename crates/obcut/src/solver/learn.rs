@@ -104,8 +104,7 @@ impl Loop<'_> {
                 self.embedding(state, visits, &mut value)?; //                   H
                 watch("H", objective(&value));
             }
-            self.graph(table, state, visits, context)?; //                       B
-            moments = Moments::new(table, &state.graph, visits.weights, context)?;
+            moments = self.graph(table, state, visits, context)?; //             B
             value.residual = moments.residual(&state.anchors, m, d, total_square);
             value.cut = self.cut(state, visits, context)?;
             value.penalty = self.penalty(state, visits.weights, &first, pull);
@@ -184,7 +183,7 @@ impl Loop<'_> {
         state: &mut State,
         visits: Visits<'_>,
         context: &Context<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<Moments, Error> {
         let (m, d) = (state.graph.n_cols, table.d());
         let gram = Gram::new(gemm::gram(&state.anchors, m, d), m, self.ridge);
         let mut sizes = vec![0.0; self.n_clusters];
@@ -198,8 +197,10 @@ impl Loop<'_> {
             support: self.support,
         };
         let points = table.points(state.anchors.clone());
-        state.graph = graph::update(table, &points, &state.graph, &problem, context)?;
-        Ok(())
+        let (graph, moments) =
+            graph::update(table, &points, &state.graph, visits.weights, &problem, context)?;
+        state.graph = graph;
+        Ok(moments)
     }
 
     fn cut(&self, state: &State, visits: Visits<'_>, context: &Context<'_>) -> Result<f64, Error> {

@@ -9,10 +9,12 @@
 //! Differs from print: least squares leaves the data when B'B is nearly singular (entries of
 //! hundreds on [0, 1] data); the proximal form pulls towards the first anchors and stays near them.
 
-use crate::block::Scratch;
+use crate::block::{BLOCK, Loaded, Rows, Scratch};
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::linalg::{factor, gemm, simd};
+use crate::linalg::factor;
+use crate::linalg::gemm::{self, Real};
+use crate::linalg::simd::{self, vectorised};
 use crate::parallel::Context;
 use crate::table::Table;
 
@@ -23,6 +25,10 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
+    fn zero(m: usize, d: usize) -> Self {
+        Self { s: vec![0.0; m * m], r: vec![0.0; m * d] }
+    }
+
     /// B'CB and B'CX, C the sample weights.
     pub fn new(
         table: &Table<'_>,
@@ -31,51 +37,22 @@ impl Moments {
         context: &Context<'_>,
     ) -> Result<Self, Error> {
         let (m, d) = (graph.n_cols, table.d());
-        let mut total = Self { s: vec![0.0; m * m], r: vec![0.0; m * d] };
-        let mut degrees = vec![0.0; m];
-        context.fold(
+        let mut all = Gathering::new(m, d);
+        context.fold_large(
             table.n(),
             |range| {
-                let mut part = Self { s: vec![0.0; m * m], r: vec![0.0; m * d] };
-                let mut degrees = vec![0.0; m];
-                let (mut scratch, mut row) = (Scratch::default(), vec![0.0; d]);
-                for i in range {
-                    let (columns, values) = graph.row(i);
-                    if !table.is_sparse() {
-                        table.row(i, &mut row);
-                    }
-                    for (&a, &v) in columns.iter().zip(values) {
-                        let (a, v) = (a as usize, v * weights[i]);
-                        degrees[a] += v;
-                        let sum = &mut part.r[a * d..(a + 1) * d];
-                        if table.is_sparse() {
-                            table.add_row(i, v, sum, &mut scratch);
-                        } else {
-                            simd::axpy(v, &row, sum);
-                        }
-                        let products = &mut part.s[a * m..(a + 1) * m];
-                        for (&b, &u) in columns.iter().zip(values) {
-                            products[b as usize] += v * u;
-                        }
-                    }
+                let mut part = Gathering::new(m, d);
+                let mut scratch = Scratch::default();
+                for start in range.clone().step_by(BLOCK) {
+                    let rows = start..(start + BLOCK).min(range.end);
+                    let block = table.load(rows.clone(), &mut scratch);
+                    part.add(&block, rows.map(|i| (graph.row(i), weights[i])));
                 }
-                (part, degrees)
+                part
             },
-            |(part, part_degrees)| {
-                total.s.iter_mut().zip(part.s).for_each(|(t, p)| *t += p);
-                total.r.iter_mut().zip(part.r).for_each(|(t, p)| *t += p);
-                degrees.iter_mut().zip(part_degrees).for_each(|(t, p)| *t += p);
-            },
+            |part| all.merge(part),
         )?;
-        for (sum, &degree) in total.r.chunks_exact_mut(d).zip(&degrees) {
-            table.finish_sum(degree, sum);
-        }
-        for a in 0..m {
-            for b in 0..a {
-                total.s[b * m + a] = total.s[a * m + b];
-            }
-        }
-        Ok(total)
+        Ok(all.finish(table))
     }
 
     /// |X - AB'|^2 = V - 2 <A, B'X> + <A'A, B'B>, V the sum of |x|^2.
@@ -83,6 +60,115 @@ impl Moments {
         let gram = gemm::gram(anchors, m, d);
         total_square - 2.0 * simd::dot(anchors, &self.r) + simd::dot(&gram, &self.s)
     }
+}
+
+/// Moments while they are summed up.
+pub(crate) struct Gathering {
+    moments: Moments,
+    degrees: Vec<f64>,
+    dense: DenseLinks,
+}
+
+/// Links of a block in full (BLOCK × M), and what they add to B'X (M × d).
+#[derive(Default)]
+struct DenseLinks {
+    b32: Vec<f32>,
+    r32: Vec<f32>,
+    b64: Vec<f64>,
+    r64: Vec<f64>,
+}
+
+/// Mean number of links above which a block's share of B'X is a matrix product.
+const DENSE_LINKS: usize = 4;
+
+impl Gathering {
+    pub fn new(m: usize, d: usize) -> Self {
+        let dense = DenseLinks::default();
+        Self { moments: Moments::zero(m, d), degrees: vec![0.0; m], dense }
+    }
+
+    /// Takes in the rows of a block with their links and weights.
+    pub fn add<'g>(
+        &mut self,
+        block: &Loaded<'_>,
+        rows: impl Iterator<Item = ((&'g [u32], &'g [f64]), f64)> + Clone,
+    ) {
+        let (m, d) = (self.degrees.len(), block.table.d());
+        let Self { moments: Moments { s, r }, degrees, dense } = self;
+        let (mut n_rows, mut n_links) = (0, 0);
+        for ((columns, values), w) in rows.clone() {
+            (n_rows, n_links) = (n_rows + 1, n_links + columns.len());
+            for (&a, &v) in columns.iter().zip(values) {
+                let (a, v) = (a as usize, v * w);
+                degrees[a] += v;
+                let products = &mut s[a * m..(a + 1) * m];
+                for (&b, &u) in columns.iter().zip(values) {
+                    products[b as usize] += v * u;
+                }
+            }
+        }
+        if n_links > DENSE_LINKS * n_rows {
+            match &block.rows {
+                Rows::Single(x) => {
+                    return add_product(x, rows, (&mut dense.b32, &mut dense.r32), r, (m, d));
+                }
+                Rows::Double(x) => {
+                    return add_product(x, rows, (&mut dense.b64, &mut dense.r64), r, (m, d));
+                }
+                Rows::Sparse => {}
+            }
+        }
+        block.add_links(rows, r);
+    }
+
+    pub fn merge(&mut self, part: Self) {
+        let add = |to: &mut [f64], from: &[f64]| {
+            vectorised(
+                #[inline(always)]
+                || to.iter_mut().zip(from).for_each(|(t, f)| *t += f),
+            );
+        };
+        add(&mut self.moments.s, &part.moments.s);
+        add(&mut self.moments.r, &part.moments.r);
+        add(&mut self.degrees, &part.degrees);
+    }
+
+    pub fn finish(self, table: &Table<'_>) -> Moments {
+        let (m, d) = (self.degrees.len(), table.d());
+        let mut moments = self.moments;
+        for (sum, &degree) in moments.r.chunks_exact_mut(d).zip(&self.degrees) {
+            table.finish_sum(degree, sum);
+        }
+        for a in 0..m {
+            for b in 0..a {
+                moments.s[b * m + a] = moments.s[a * m + b];
+            }
+        }
+        moments
+    }
+}
+
+/// `r += B'CX` of a block, as one product.
+fn add_product<'g, T: Real>(
+    x: &[T],
+    rows: impl Iterator<Item = ((&'g [u32], &'g [f64]), f64)>,
+    (b, product): (&mut Vec<T>, &mut Vec<T>),
+    r: &mut [f64],
+    (m, d): (usize, usize),
+) {
+    b.clear();
+    b.resize(BLOCK * m, T::from_f64(0.0));
+    product.resize(m * d, T::from_f64(0.0));
+    for (row, ((columns, values), w)) in b.chunks_exact_mut(m).zip(rows) {
+        for (&a, &v) in columns.iter().zip(values) {
+            row[a as usize] = T::from_f64(v * w);
+        }
+    }
+    gemm::transposed_times(b, x, product, (m, d, BLOCK));
+    vectorised(
+        #[inline(always)]
+        || r.iter_mut().zip(&*product).for_each(|(r, p)| *r += p.to_f64()),
+    );
 }
 
 /// Least squares with pseudo-inverse: A' = (B'B)^+ B'X.

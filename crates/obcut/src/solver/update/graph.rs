@@ -12,11 +12,14 @@
 //! graph a row may use its nearest anchors and those it uses already, so the objective cannot rise.
 
 use crate::block::{BLOCK, Points, Scratch};
+use std::ops::Range;
+
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::parallel::Context;
 use crate::simplex::{ActiveSet, Gradient, Gram};
 use crate::solver::params::RowSolver;
+use crate::solver::update::anchors::{Gathering, Moments};
 use crate::table::Table;
 
 /// Which anchors a row may use.
@@ -37,23 +40,29 @@ pub(crate) struct RowProblem<'a> {
     pub support: Support,
 }
 
-/// Solves every row anew, starting from the old one.
+/// Solves every row anew, starting from the old one, and sums up what the anchors need: one reading of
+/// the rows.
 pub(crate) fn update(
     table: &Table<'_>,
     points: &Points,
     graph: &Graph,
+    weights: &[f64],
     problem: &RowProblem<'_>,
     context: &Context<'_>,
-) -> Result<Graph, Error> {
-    let m = points.n;
-    let parts = context.map(table.n(), |range| {
+) -> Result<(Graph, Moments), Error> {
+    let (m, d) = (points.n, table.d());
+    let mut parts = Vec::new();
+    let mut moments = Gathering::new(m, d);
+    let solve = |range: Range<usize>| {
+        let mut gathered = Gathering::new(m, d);
         let mut part = Graph::empty(m);
         let mut scratch = Scratch::default();
         let mut work = Work { f: vec![0.0; m], dense: vec![0.0; m], ..Work::default() };
         for start in range.clone().step_by(BLOCK) {
             let block = start..(start + BLOCK).min(range.end);
             let found = table.block(block.clone(), points, &mut scratch);
-            for (r, i) in block.enumerate() {
+            let first = part.n_rows();
+            for (r, i) in block.clone().enumerate() {
                 found.products(r, 0..m, &mut work.f);
                 let j = problem.labels[i] as usize;
                 let pull = &problem.pull[j * m..(j + 1) * m];
@@ -78,10 +87,16 @@ pub(crate) fn update(
                 }
                 part.push(&work.columns, &work.values);
             }
+            let links = block.enumerate().map(|(r, i)| (part.row(first + r), weights[i]));
+            gathered.add(&found.loaded, links);
         }
-        part
+        (part, gathered)
+    };
+    context.fold_large(table.n(), solve, |(part, gathered)| {
+        parts.push(part);
+        moments.merge(gathered);
     })?;
-    Ok(Graph::stack(parts, m))
+    Ok((Graph::stack(parts, m), moments.finish(table)))
 }
 
 #[derive(Default)]
