@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::{Layout, Part};
 use crate::graph::spectral::{self, Coordinates};
-use crate::kmeans::Weighted;
+use crate::kmeans::{self, Weighted};
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::{Stream, shuffled};
@@ -13,7 +13,7 @@ use crate::solver::cutting::{self, Turns, Visits, cut};
 use crate::solver::init;
 use crate::solver::learn::{Loop, State};
 use crate::solver::params::{Formulation, GraphKind, LambdaScale, Learn, Params, SweepOrder};
-use crate::solver::plan::{Plan, Way, WayStart};
+use crate::solver::plan::{Block, Plan, Way, WayStart};
 use crate::solver::score::score;
 use crate::solver::trace::{Clock, Trace};
 use crate::solver::update::embedding;
@@ -169,6 +169,10 @@ impl Problem<'_> {
         let start = clock.time(Stage::Start, || {
             context.report(Stage::Start, 0, 0, None)?;
             let means = match way.start {
+                WayStart::KMeans if self.anchors_are_means() => {
+                    let points = table.points(anchors.to_vec());
+                    Some(kmeans::assign(table, &points, context)?)
+                }
                 WayStart::KMeans => Some(init::k_means(self.rows, self.params, stream, context)?),
                 _ => None,
             };
@@ -181,6 +185,14 @@ impl Problem<'_> {
         };
         let value = score(&graph, &labelled.labels, self.rows.weights, self.params.n_clusters);
         Ok(self.candidate(way, anchors, graph, labelled, value))
+    }
+
+    /// Whether k-means for the labels would repeat k-means for the anchors, as it does in the authors'
+    /// program, where both start from the same seed: as many anchors as clusters, all rows.
+    fn anchors_are_means(&self) -> bool {
+        let Params { rows_per_anchor, anchors, n_clusters, .. } = self.params;
+        let block = Block { per_set: *n_clusters, n_sets: 1 };
+        rows_per_anchor.is_none() && anchors.is_none() && self.plan.blocks == [block]
     }
 
     fn candidate(
