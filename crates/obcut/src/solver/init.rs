@@ -52,7 +52,7 @@ pub(crate) fn anchors(
         },
         per => Schedule {
             seeding: Seeding::Rows,
-            iterations: 20,
+            iterations: 6,
             restarts: 1,
             rows_per_restart: per,
             rows_per_center: per,
