@@ -218,8 +218,8 @@ pub(crate) fn update(
     let Visits { weights, order, max_sweeps } = visits;
     let n = labels.len();
     let clusters = Clusters::new(graph, weighted, labels, weights, k, context)?;
-    let uniform = weights.windows(2).all(|w| w[0] == w[1]);
-    let gains = Gains::new(&clusters, weights.first().copied().unwrap_or(1.0));
+    let gains = Gains::new(&clusters, median(weights));
+    let other = Gains::new(&clusters, 1.0);
     let order = match order {
         Some(order) => Cow::Borrowed(order),
         None => Cow::Owned((0..n as u32).collect()),
@@ -231,10 +231,11 @@ pub(crate) fn update(
         order: &order,
         labels: order.iter().map(|&i| labels[i as usize]).collect(),
         weights: order.iter().map(|&i| weights[i as usize]).collect(),
-        known: vec![Known::NOTHING; if uniform { n } else { 0 }],
+        known: vec![Known::NOTHING; n],
         k,
         clusters,
         gains,
+        other,
         sweep: 0,
         scores: Vec::new(),
     };
@@ -258,6 +259,16 @@ pub(crate) fn update(
     Ok((moves, cut))
 }
 
+/// The weight in the middle.
+fn median(weights: &[f64]) -> f64 {
+    let mut sorted = weights.to_vec();
+    let middle = sorted.len() / 2;
+    if sorted.is_empty() {
+        return 1.0;
+    }
+    *sorted.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
 /// The state of the sweeps of one update.
 struct Sweeps<'a> {
     graph: &'a Graph,
@@ -266,11 +277,12 @@ struct Sweeps<'a> {
     order: &'a [u32],
     labels: Vec<u32>,
     weights: Vec<f64>,
-    /// Empty when weights differ: the bounds are for one weight.
     known: Vec<Known>,
     k: usize,
     clusters: Clusters,
+    /// For samples of the usual weight, which alone are passed over, and for others, made anew at each.
     gains: Gains,
+    other: Gains,
     sweep: u32,
     scores: Vec<f64>,
 }
@@ -316,9 +328,7 @@ impl Sweeps<'_> {
     /// the best gain elsewhere at its last visit and what can have been added to it since.
     #[inline]
     fn stays(&self, v: usize, since: &[Rise]) -> bool {
-        let Some(known) = self.known.get(v) else {
-            return false;
-        };
+        let known = self.known[v];
         let (then, flight) = (&since[known.sweep as usize], &self.gains.flight);
         let rise = (then.level + flight.level)
             + f64::from(known.high) * (then.steeper + flight.steeper)
@@ -336,11 +346,13 @@ impl Sweeps<'_> {
         if self.clusters.counts[from] == 1 {
             return false;
         }
-        if self.gains.w != w {
-            self.gains.set(&self.clusters, w);
+        let usual = w == self.gains.w;
+        if !usual && w != self.other.w {
+            self.other.set(&self.clusters, w);
         }
-        let own = self.gains.stay[from].0 + self.gains.stay[from].1 * q[from];
-        let Gains { level, slope, .. } = &mut self.gains;
+        let gains = if usual { &mut self.gains } else { &mut self.other };
+        let own = gains.stay[from].0 + gains.stay[from].1 * q[from];
+        let Gains { level, slope, .. } = gains;
         let level_from = std::mem::replace(&mut level[from], f64::NEG_INFINITY);
         let (rival, high, low) = vectorised(
             #[inline(always)]
@@ -356,11 +368,14 @@ impl Sweeps<'_> {
             Some(to) => {
                 self.clusters.remove(from, q[from], w);
                 self.clusters.add(to, q[to], w);
-                self.gains.update(&self.clusters, from);
-                self.gains.update(&self.clusters, to);
+                for j in [from, to] {
+                    self.gains.update(&self.clusters, j);
+                    self.other.update(&self.clusters, j);
+                }
                 self.labels[v] = to as u32;
                 Known { sweep: self.sweep, ..Known::NOTHING }
             }
+            None if !usual => Known::NOTHING,
             None => {
                 // A little outward, so that rounding to single precision keeps the bound.
                 let (high, low) = (high.max(0.0) * (1.0 + 1e-6), low.min(0.0) * (1.0 + 1e-6));
@@ -368,9 +383,7 @@ impl Sweeps<'_> {
                 Known { own: q[from], rival, high, low, sweep: self.sweep }
             }
         };
-        if let Some(slot) = self.known.get_mut(v) {
-            *slot = known;
-        }
+        self.known[v] = known;
         to.is_some()
     }
 }
