@@ -4,8 +4,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+BENCH_VENV := .venv-bench
+BENCH_PYTHON := $(BENCH_VENV)/bin/python
 
-.PHONY: help demo test lint quality bench docs clean
+.PHONY: help demo test lint quality bench bench-quick bench-kernels bench-count docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,19 +26,34 @@ lint: ## format and lint, warnings are errors
 quality: ## the score tables of docs/quality.md, from OBCUT_DATA and generated data
 	cargo run --release -p obcut-cli --example quality -- all
 
-bench: ## timings: the row problem against the authors' solver, and a whole run on LR
+bench: bench-build ## timings beside the peers, written to docs/benchmarks.md (about 20 minutes)
+	$(BENCH_PYTHON) bench/bench.py
+
+bench-quick: bench-build ## the same on 20,000 rows, printed only (about a minute)
+	$(BENCH_PYTHON) bench/bench.py --quick
+
+bench-kernels: ## rows per second of the row solvers, GFLOP/s of the matrix products
 	cargo bench -p obcut
+
+bench-count: ## instructions of the kernels under callgrind, against bench/instructions.txt
+	bench/instructions.sh
+
+.PHONY: bench-build
+bench-build: $(BENCH_VENV)/ready
 	cargo build --release
-	@if [ -f "$${OBCUT_DATA:-}/LR.npz" ]; then \
-		time target/release/obcut cluster "$$OBCUT_DATA/LR.npz" -k 26 --truth y > /dev/null; \
-	else echo "skipped: OBCUT_DATA does not name a folder with LR.npz"; fi
+	cargo build --release -p obcut-cli --example lloyd
+
+$(BENCH_VENV)/ready: bench/requirements.txt
+	python3 -m venv $(BENCH_VENV)
+	$(BENCH_PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	touch $@
 
 docs: ## the library's documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps
 
 clean: ## remove what was built
 	cargo clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(BENCH_VENV)
 
 # The tests in Python read what the command wrote with the tools its users have.
 $(VENV)/ready: tests/requirements.txt

@@ -1,0 +1,165 @@
+//! k-means on its own: what the graphs are built from, for those who want no more.
+
+use crate::error::{DataError, Error, ParamError};
+use crate::kmeans::{self, Schedule, Seeding, Weighted};
+use crate::matrix::Samples;
+use crate::normalize::Scaling;
+use crate::observer::{Observer, Stage};
+use crate::parallel::Context;
+use crate::random::Stream;
+use crate::solver::params::Scale;
+use crate::table::Table;
+use crate::units::Units;
+
+/// Settings of [`k_means`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct KMeansParams {
+    /// Number of clusters, k.
+    pub n_clusters: usize,
+    /// What is done to the features first; [`Scale::None`] unless set.
+    pub scale: Scale,
+    /// Whether the centres start by k-means++ rather than from random rows.
+    pub plus_plus: bool,
+    /// Lloyd iterations at most.
+    pub max_iter: usize,
+    /// Starts of which the best is kept.
+    pub n_init: usize,
+    /// Rows per centre that the iterations run on before three on all rows; `None` takes all.
+    pub rows_per_center: Option<usize>,
+    /// An iteration that lowers the inertia by less than this part of it is the last.
+    pub tol: f64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Threads; 0 takes what the machine allows. They do not change the result.
+    pub threads: usize,
+}
+
+impl KMeansParams {
+    /// k-means++ on a sample, up to 100 iterations.
+    pub fn new(n_clusters: usize) -> Self {
+        Self {
+            n_clusters,
+            scale: Scale::None,
+            plus_plus: true,
+            max_iter: 100,
+            n_init: 1,
+            rows_per_center: Some(256),
+            tol: 1e-4,
+            seed: 0,
+            threads: 0,
+        }
+    }
+}
+
+/// The result of [`k_means`].
+#[derive(Clone, Debug)]
+pub struct KMeansFit {
+    /// The nearest centre of every row.
+    pub labels: Vec<u32>,
+    /// k × d, row after row, in the units of the data (of unit rows, on their scale).
+    pub centers: Vec<f64>,
+}
+
+/// Clusters samples by Lloyd's k-means: same seed, same bits, for any number of threads.
+///
+/// ```
+/// use obcut::{KMeansParams, Silent, k_means, synthetic};
+///
+/// let blobs = synthetic::blobs(500, 4, 3, 0.05, 1);
+/// let fit = k_means(&blobs.matrix.samples()?, &KMeansParams::new(3), &Silent)?;
+/// assert_eq!(fit.centers.len(), 3 * 4);
+/// # Ok::<(), obcut::Error>(())
+/// ```
+///
+/// # Errors
+/// When a setting or the data cannot be used, or the observer cancels.
+pub fn k_means(
+    samples: &Samples<'_>,
+    params: &KMeansParams,
+    observer: &dyn Observer,
+) -> Result<KMeansFit, Error> {
+    let (n, d, k) = (samples.n_rows(), samples.n_cols(), params.n_clusters);
+    if n == 0 || d == 0 {
+        return Err(DataError::Empty { n_rows: n, n_cols: d }.into());
+    }
+    if k == 0 {
+        return Err(ParamError::NoClusters.into());
+    }
+    if k > n {
+        return Err(ParamError::TooManyClusters { n_clusters: k, n_samples: n }.into());
+    }
+    samples.with_canonical(|samples| {
+        Context::run(params.threads, observer, |context| fitted(samples, params, &context))
+    })
+}
+
+fn fitted(
+    samples: &Samples<'_>,
+    params: &KMeansParams,
+    context: &Context<'_>,
+) -> Result<KMeansFit, Error> {
+    let k = params.n_clusters;
+    context.report(Stage::Prepare, 0, 0, None)?;
+    let scaling = Scaling::fit(samples, None, params.scale, context)?;
+    let all = Table::new(*samples, &scaling);
+    let units = Units::new(&all, None, context)?;
+    if units.n() < k {
+        return Err(DataError::TooFewDistinct { n_distinct: units.n(), n_clusters: k }.into());
+    }
+    let table = if units.is_identity() { all.clone() } else { all.subset(&units.first) };
+    let rows = Weighted { table: &table, weights: &units.weight, keys: &units.key };
+    let schedule = Schedule {
+        seeding: if params.plus_plus { Seeding::PlusPlus } else { Seeding::Rows },
+        iterations: params.max_iter,
+        restarts: params.n_init,
+        rows_per_restart: params.rows_per_center.map(|per| per.min(64)),
+        rows_per_center: params.rows_per_center,
+        full_passes: 3,
+        tol: params.tol,
+    };
+    let stream = Stream::new(params.seed).named("kmeans");
+    let mut centers = kmeans::fit(&rows, k, schedule, stream, context, Stage::Start)?.values;
+    let labels = kmeans::assign(&all, &all.points(centers.clone()), context)?;
+    scaling.undo(&mut centers);
+    Ok(KMeansFit { labels, centers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{Average, nmi};
+    use crate::observer::Silent;
+    use crate::synthetic;
+
+    #[test]
+    fn blobs_are_found_and_threads_do_not_matter() {
+        let blobs = synthetic::blobs(3000, 5, 4, 0.03, 2);
+        let samples = blobs.matrix.samples().unwrap();
+        let of = |threads: usize| {
+            let params = KMeansParams { threads, n_init: 3, ..KMeansParams::new(4) };
+            k_means(&samples, &params, &Silent).unwrap()
+        };
+        let (one, three) = (of(1), of(3));
+        assert_eq!((&one.labels, &one.centers), (&three.labels, &three.centers));
+        assert!(nmi(&one.labels, &blobs.labels, Average::Max).unwrap() > 0.99);
+        // A centre is the mean of its rows.
+        let mut sums = vec![0.0; 20];
+        let mut counts = [0.0; 4];
+        for (i, &l) in one.labels.iter().enumerate() {
+            counts[l as usize] += 1.0;
+            samples.each(i, |f, v| sums[l as usize * 5 + f] += v);
+        }
+        for (p, center) in one.centers.iter().enumerate() {
+            assert!((center - sums[p] / counts[p / 5]).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_clustered_is_refused() {
+        let blobs = synthetic::blobs(20, 2, 2, 0.03, 2);
+        let samples = blobs.matrix.samples().unwrap();
+        for k in [0, 21] {
+            assert!(k_means(&samples, &KMeansParams::new(k), &Silent).is_err());
+        }
+    }
+}
