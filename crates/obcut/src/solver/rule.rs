@@ -7,6 +7,7 @@
 
 use crate::error::Error;
 use crate::graph::Graph;
+use crate::linalg::simd::vectorised;
 use crate::parallel::Context;
 use crate::solver::update::embedding;
 use crate::solver::update::labels::Clusters;
@@ -113,10 +114,15 @@ impl Rule {
         let mut labels = vec![0; graph.n_rows()];
         context.map_into(graph.n_rows(), &mut labels, 1, |range, out| {
             let mut gains = vec![0.0; self.n_clusters];
-            for (i, out) in range.zip(out) {
-                labeller.gains(graph.row(i), &mut gains);
-                *out = best(&gains) as u32;
-            }
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (i, out) in range.zip(out) {
+                        labeller.gains(graph.row(i), &mut gains);
+                        *out = best(&gains) as u32;
+                    }
+                },
+            );
         })?;
         Ok(labels)
     }
@@ -158,6 +164,7 @@ impl Rule {
 
 impl Labeller {
     /// Gain of every cluster for a row of the graph.
+    #[inline(always)]
     pub fn gains(&self, row: (&[u32], &[f64]), out: &mut [f64]) {
         embedding::row_scores(row, &self.weighted, out.len(), out);
         for (q, (slope, level)) in out.iter_mut().zip(self.slope.iter().zip(&self.level)) {
@@ -167,14 +174,18 @@ impl Labeller {
 }
 
 /// The largest, ties to the lower index.
+#[inline(always)]
 pub(crate) fn best(values: &[f64]) -> usize {
-    let mut best = 0;
-    for (j, v) in values.iter().enumerate() {
-        if *v > values[best] {
-            best = j;
+    const LANES: usize = 8;
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [f64::NEG_INFINITY; LANES];
+    for chunk in chunks {
+        for l in 0..LANES {
+            lanes[l] = if chunk[l] > lanes[l] { chunk[l] } else { lanes[l] };
         }
     }
-    best
+    let top = lanes.iter().chain(rest).fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a });
+    values.iter().position(|&v| v == top).unwrap_or(0)
 }
 
 /// Best, second best and their margin times `unit`.

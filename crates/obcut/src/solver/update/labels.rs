@@ -21,8 +21,8 @@ use crate::random::{Stream, shuffled};
 use crate::solver::cutting::Visits;
 use crate::solver::update::embedding::row_scores;
 
-/// Samples whose scores are computed at a time, side by side, before they are visited one by one.
-const BATCH: usize = 1024;
+/// Samples that are looked at side by side before they are visited one by one.
+const BATCH: usize = 4096;
 /// Relative slack of the bounds that let samples be passed over: well above rounding.
 const SLACK: f64 = 1e-9;
 
@@ -200,6 +200,14 @@ struct Known {
 
 impl Known {
     const NOTHING: Self = Self { own: 0.0, rival: f64::INFINITY, high: 0.0, low: 0.0, sweep: 0 };
+
+    /// From the score in the own cluster, and the best gain, highest and lowest score elsewhere.
+    #[inline(always)]
+    fn new(own: f64, (rival, high, low): (f64, f64, f64), sweep: u32) -> Self {
+        // A little outward, so that rounding to single precision keeps the bound.
+        let outward = |v: f64| (v * (1.0 + 1e-6)) as f32;
+        Self { own, rival, high: outward(high.max(0.0)), low: outward(low.min(0.0)), sweep }
+    }
 }
 
 /// Sweeps until nothing moves, at most `max_sweeps` times; the cut never falls. `weighted` is diag(w)H.
@@ -237,7 +245,6 @@ pub(crate) fn update(
         gains,
         other,
         sweep: 0,
-        scores: Vec::new(),
     };
     let mut moves = 0;
     for _ in 0..max_sweeps {
@@ -284,52 +291,74 @@ struct Sweeps<'a> {
     gains: Gains,
     other: Gains,
     sweep: u32,
-    scores: Vec<f64>,
 }
 
 impl Sweeps<'_> {
     /// Makes some visits in turn; returns how many samples moved.
+    ///
+    /// Samples that may move are looked at side by side first, with the clusters as they are before the
+    /// batch; what the few moves of the batch can change is bounded, and only samples within the bound
+    /// are looked at again in their turn.
     fn batch(&mut self, visits: Range<usize>, context: &Context<'_>) -> Result<usize, Error> {
-        let k = self.k;
         let since = self.gains.rises();
+        let none = Rise::default();
         let open: Vec<usize> = visits.clone().filter(|&v| !self.stays(v, &since)).collect();
-        let mut scores = std::mem::take(&mut self.scores);
-        scores.resize((open.len() * k).max(scores.len()), 0.0);
-        let (graph, weighted, order) = (self.graph, self.weighted, self.order);
-        context.map_into(open.len(), &mut scores[..open.len() * k], k, |range, out| {
+        let mut fresh = vec![Known::NOTHING; open.len()];
+        context.map_into(open.len(), &mut fresh, 1, |range, out| {
             vectorised(
                 #[inline(always)]
-                || {
-                    for (&v, q) in open[range].iter().zip(out.chunks_exact_mut(k)) {
-                        row_scores(graph.row(order[v] as usize), weighted, k, q);
-                    }
-                },
+                || self.look(&open[range], out),
             );
         })?;
-        let mut next = open.iter().zip(scores.chunks_exact(k)).peekable();
+        let mut next = open.iter().zip(fresh).peekable();
         let mut moved = 0;
-        let mut late = vec![0.0; k];
+        let mut q = vec![0.0; self.k];
         for v in visits {
-            let q = match next.next_if(|(open, _)| **open == v) {
-                Some((_, q)) => q,
-                None if self.stays(v, &since) => continue,
-                None => {
-                    row_scores(graph.row(order[v] as usize), weighted, k, &mut late);
-                    &late
+            let stays = match next.next_if(|(open, _)| **open == v) {
+                Some((_, known)) => {
+                    self.known[v] = known;
+                    self.holds(v, &none)
                 }
+                None => self.stays(v, &since),
             };
-            moved += usize::from(self.visit(v, q));
+            if !stays {
+                let row = self.graph.row(self.order[v] as usize);
+                row_scores(row, self.weighted, self.k, &mut q);
+                moved += usize::from(self.visit(v, &q));
+            }
         }
-        self.scores = scores;
         Ok(moved)
     }
 
-    /// Whether no rival can have overtaken a sample's own cluster: its gain there as it is now against
-    /// the best gain elsewhere at its last visit and what can have been added to it since.
+    /// What is to be known of some samples, with the clusters as they are.
+    #[inline(always)]
+    fn look(&self, visits: &[usize], out: &mut [Known]) {
+        let mut q = vec![0.0; self.k];
+        let mut level = self.gains.level.clone();
+        for (&v, out) in visits.iter().zip(out) {
+            if self.weights[v] != self.gains.w {
+                continue;
+            }
+            row_scores(self.graph.row(self.order[v] as usize), self.weighted, self.k, &mut q);
+            let own = self.labels[v] as usize;
+            level[own] = f64::NEG_INFINITY;
+            let found = largest_sum(&level, &self.gains.slope, &q);
+            level[own] = self.gains.level[own];
+            *out = Known::new(q[own], found, self.sweep);
+        }
+    }
+
+    /// Whether no rival can have overtaken a sample since its last visit.
     #[inline]
     fn stays(&self, v: usize, since: &[Rise]) -> bool {
-        let known = self.known[v];
-        let (then, flight) = (&since[known.sweep as usize], &self.gains.flight);
+        self.holds(v, &since[self.known[v].sweep as usize])
+    }
+
+    /// Whether a sample's own cluster gains more, as it is now, than the best other can: its gain at the
+    /// last look and what can have been added to it since.
+    #[inline]
+    fn holds(&self, v: usize, then: &Rise) -> bool {
+        let (known, flight) = (self.known[v], &self.gains.flight);
         let rise = (then.level + flight.level)
             + f64::from(known.high) * (then.steeper + flight.steeper)
             - f64::from(known.low) * (then.flatter + flight.flatter);
@@ -354,10 +383,11 @@ impl Sweeps<'_> {
         let own = gains.stay[from].0 + gains.stay[from].1 * q[from];
         let Gains { level, slope, .. } = gains;
         let level_from = std::mem::replace(&mut level[from], f64::NEG_INFINITY);
-        let (rival, high, low) = vectorised(
+        let found = vectorised(
             #[inline(always)]
             || largest_sum(level, slope, q),
         );
+        let rival = found.0;
         let to = if rival > own {
             (0..self.k).find(|&j| level[j] + slope[j] * q[j] == rival)
         } else {
@@ -376,12 +406,7 @@ impl Sweeps<'_> {
                 Known { sweep: self.sweep, ..Known::NOTHING }
             }
             None if !usual => Known::NOTHING,
-            None => {
-                // A little outward, so that rounding to single precision keeps the bound.
-                let (high, low) = (high.max(0.0) * (1.0 + 1e-6), low.min(0.0) * (1.0 + 1e-6));
-                let (high, low) = (high as f32, low as f32);
-                Known { own: q[from], rival, high, low, sweep: self.sweep }
-            }
+            None => Known::new(q[from], found, self.sweep),
         };
         self.known[v] = known;
         to.is_some()
