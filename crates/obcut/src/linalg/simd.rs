@@ -160,29 +160,42 @@ fn insert<T: Real>(found: &mut [(T, u32)], value: T, index: u32) {
 /// The largest `level + slope * x`, and the largest and smallest `x`.
 #[inline(always)]
 pub(crate) fn largest_sum(level: &[f64], slope: &[f64], x: &[f64]) -> (f64, f64, f64) {
-    const LANES: usize = 8;
+    const LANES: usize = 4;
     let (level, slope) = (&level[..x.len()], &slope[..x.len()]);
+    let (x4, x_rest) = x.as_chunks::<LANES>();
+    let (level4, level_rest) = level.as_chunks::<LANES>();
+    let (slope4, slope_rest) = slope.as_chunks::<LANES>();
     let mut top = [f64::NEG_INFINITY; LANES];
     let mut high = [f64::NEG_INFINITY; LANES];
     let mut low = [f64::INFINITY; LANES];
-    let whole = x.len() / LANES * LANES;
-    for ((l, s), x) in
-        level.chunks_exact(LANES).zip(slope.chunks_exact(LANES)).zip(x.chunks_exact(LANES))
-    {
+    for ((x, level), slope) in x4.iter().zip(level4).zip(slope4) {
+        let mut this = [0.0; LANES];
         for i in 0..LANES {
-            let this = l[i] + s[i] * x[i];
-            top[i] = if this > top[i] { this } else { top[i] };
+            this[i] = level[i] + slope[i] * x[i];
+        }
+        for i in 0..LANES {
+            top[i] = if this[i] > top[i] { this[i] } else { top[i] };
+        }
+        for i in 0..LANES {
             high[i] = if x[i] > high[i] { x[i] } else { high[i] };
+        }
+        for i in 0..LANES {
             low[i] = if x[i] < low[i] { x[i] } else { low[i] };
         }
     }
-    for j in whole..x.len() {
-        top[0] = top[0].max(level[j] + slope[j] * x[j]);
-        high[0] = high[0].max(x[j]);
-        low[0] = low[0].min(x[j]);
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let smaller = |a: f64, b: f64| if b < a { b } else { a };
+    let mut found = (
+        top.into_iter().fold(f64::NEG_INFINITY, larger),
+        high.into_iter().fold(f64::NEG_INFINITY, larger),
+        low.into_iter().fold(f64::INFINITY, smaller),
+    );
+    for ((x, level), slope) in x_rest.iter().zip(level_rest).zip(slope_rest) {
+        found.0 = larger(found.0, level + slope * x);
+        found.1 = larger(found.1, *x);
+        found.2 = smaller(found.2, *x);
     }
-    let max = |lanes: [f64; LANES]| lanes.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-    (max(top), max(high), low.iter().fold(f64::INFINITY, |a, &b| a.min(b)))
+    found
 }
 
 #[cfg(test)]

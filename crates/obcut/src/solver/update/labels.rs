@@ -22,7 +22,7 @@ use crate::solver::cutting::Visits;
 use crate::solver::update::embedding::row_scores;
 
 /// Samples that are looked at side by side before they are visited one by one.
-const BATCH: usize = 4096;
+const BATCH: usize = 1024;
 /// Relative slack of the bounds that let samples be passed over: well above rounding.
 const SLACK: f64 = 1e-9;
 
