@@ -7,6 +7,7 @@
 
 use crate::block::{BLOCK, Scratch};
 use crate::error::Error;
+use crate::linalg::simd::vectorised;
 use crate::linalg::{factor, gemm};
 use crate::parallel::Context;
 use crate::table::Table;
@@ -63,22 +64,25 @@ impl Reduced {
 fn inner_products(table: &Table<'_>, context: &Context<'_>) -> Result<Vec<f64>, Error> {
     let (n, d) = (table.n(), table.d());
     let n_blocks = n.div_ceil(BLOCK);
-    let load = |block: usize| {
-        let mut rows = vec![0.0; BLOCK * d];
-        for (out, i) in rows.chunks_exact_mut(d).zip(block * BLOCK..n) {
-            table.row(i, out);
-        }
-        rows
+    let load = |block: usize, rows: &mut [f64]| {
+        let taken = block * BLOCK..((block + 1) * BLOCK).min(n);
+        rows[taken.len() * d..].fill(0.0);
+        vectorised(
+            #[inline(always)]
+            || taken.zip(rows.chunks_exact_mut(d)).for_each(|(i, out)| table.row(i, out)),
+        );
     };
     let strips = context.each(n_blocks, |a| {
-        let left = load(a);
+        let (mut left, mut right) = (vec![0.0; BLOCK * d], vec![0.0; BLOCK * d]);
+        load(a, &mut left);
         (0..=a)
             .map(|b| {
                 let mut out = vec![0.0; BLOCK * BLOCK];
                 if a == b {
                     gemm::times_transposed(&left, &left, &mut out, (BLOCK, BLOCK, d));
                 } else {
-                    gemm::times_transposed(&left, &load(b), &mut out, (BLOCK, BLOCK, d));
+                    load(b, &mut right);
+                    gemm::times_transposed(&left, &right, &mut out, (BLOCK, BLOCK, d));
                 }
                 out
             })
