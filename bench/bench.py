@@ -149,6 +149,18 @@ def shown(ratio):
     return "-" if ratio is None else f"{ratio[0]:.2f} ({ratio[1]:.2f} to {ratio[2]:.2f})"
 
 
+def row_problem():
+    """Rows per second of the row solver on Letter Recognition, and the same over our port of the authors'."""
+    command = ["cargo", "bench", "-p", "obcut", "--bench", "simplex", "--", "LR"]
+    out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    for line in out.splitlines():
+        if line.startswith("LR, M = 100"):
+            numbers = line[28:].split()
+            names = ["support", "cold", "warm", "unchanged", "authors", "ratio", "gap", "gap_authors"]
+            return dict(zip(names, map(float, numbers), strict=True))
+    return None
+
+
 def machine():
     name = platform.processor() or platform.machine()
     info = pathlib.Path("/proc/cpuinfo")
@@ -220,6 +232,7 @@ def main():
         for how in ["auto", "never"]
     }
     rounds.take(1 if args.quick else 2, jobs)
+    rounds.row_problem = None if args.quick else row_problem()
     text = report(rounds, path, rows, sizes, repeats)
     print("\n" + text)
     if not args.quick:
@@ -307,6 +320,15 @@ def report(rounds, path, rows, sizes, repeats):
         f"Reduced to 832 columns {rounds.median('reduce auto'):.2f} s, direct "
         f"{rounds.median('reduce never'):.2f} s: {gain:.1f} times; labels {'the same' if same else 'NOT the same'}.\n"
     )
+    solver = rounds.row_problem
+    if solver:
+        text.append("## The row problem: Letter Recognition, 100 anchors, one core\n")
+        text.append(
+            f"Cold start {solver['cold']:,.0f} rows/s (mean support {solver['support']:.1f}, largest KKT gap "
+            f"{solver['gap']:.0e}), warm start after a small move of the anchors {solver['warm']:,.0f}; our port of the "
+            f"authors' solver {solver['authors']:,.0f} rows/s (mean gap {solver['gap_authors']:.0e}): "
+            f"{solver['ratio']:.0f} times. `cargo bench -p obcut --bench simplex`.\n"
+        )
     faiss, sklearn = (lambda n: rounds.ratio(n, "faiss")[0]), (lambda n: rounds.ratio(n, "sklearn-kmeans")[0])
     peak = max(run["peak"] for run in rounds.runs["obcut"]) / bytes_of_x
     bars = [
@@ -322,6 +344,8 @@ def report(rounds, path, rows, sizes, repeats):
         bar("growth per doubling, largest", max(growth) if growth else None, 2.15),
         bar("two threads over one, smallest", min(speedup), 1.7, at_most=False),
         bar("peak memory of the default, x bytes of X", peak, 1.8),
+        bar("row problem, 1,000 rows/s", solver and solver["cold"] / 1000, 300, at_most=False),
+        bar("row problem, x the authors' solver", solver and solver["ratio"], 50, at_most=False),
         bar("reduced over direct at 832 x 30,000", gain, 10, at_most=False),
     ]
     text.append("## Targets\n")

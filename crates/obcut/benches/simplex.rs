@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use obcut::simplex::{ActiveSet, Gradient, Gram, kkt_gap};
+use obcut::{DenseRef, KMeansParams, Silent, k_means};
 
 struct Numbers(u64);
 
@@ -84,6 +85,29 @@ fn mixtures(n: usize, d: usize, n_anchors: usize, mixed: usize, numbers: &mut Nu
         })
         .collect();
     Data { d, rows, groups: vec![0; n], anchors }
+}
+
+/// Letter Recognition itself, scaled to [0, 1], with anchors by k-means: the rows of its first graph.
+fn letter_recognition(n_anchors: usize) -> Option<Data> {
+    let path = std::path::Path::new(&std::env::var_os("OBCUT_DATA")?).join("LR.npz");
+    let mut file = npyz::npz::NpzArchive::open(path).ok()?;
+    let array = file.by_name("X").ok()??;
+    let (n, d) = (array.shape()[0] as usize, array.shape()[1] as usize);
+    let by_columns = array.order() == npyz::Order::Fortran;
+    let x: Vec<f32> = array.into_vec().ok()?;
+    let at = |i: usize, f: usize| f64::from(if by_columns { x[f * n + i] } else { x[i * d + f] });
+    let mut values = vec![0.0; n * d];
+    for f in 0..d {
+        let low = (0..n).map(|i| at(i, f)).fold(f64::INFINITY, f64::min);
+        let high = (0..n).map(|i| at(i, f)).fold(f64::NEG_INFINITY, f64::max);
+        (0..n).for_each(|i| values[i * d + f] = (at(i, f) - low) / (high - low));
+    }
+    let samples = DenseRef::new(&values, n, d).ok()?.into();
+    let params =
+        KMeansParams { plus_plus: false, rows_per_center: None, ..KMeansParams::new(n_anchors) };
+    let centers = k_means(&samples, &params, &Silent).ok()?.centers;
+    let split = |v: &[f64]| -> Vec<Vec<f64>> { v.chunks_exact(d).map(<[f64]>::to_vec).collect() };
+    Some(Data { d, rows: split(&values), groups: vec![0; n], anchors: split(&centers) })
 }
 
 impl Data {
@@ -216,6 +240,10 @@ fn main() {
         "theirs"
     );
     let numbers = &mut Numbers(7);
+    match letter_recognition(100) {
+        Some(data) => compare("LR, M = 100, first graph", &data, 0.0, numbers),
+        None => println!("LR: skipped, OBCUT_DATA does not name a folder with LR.npz"),
+    }
     let data = letters(4000, 16, 100, 1.5, numbers);
     for lambda in [30.0, 3.0, 1.0, 0.3, 0.1, 0.0] {
         compare(&format!("16-d, M = 100, lambda {lambda}"), &data, lambda, numbers);

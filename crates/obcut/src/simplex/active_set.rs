@@ -21,7 +21,7 @@
 
 use super::factor::{Factor, dot};
 use super::{Gram, mean, tiny_ridge};
-use crate::linalg::simd::vectorised;
+use crate::linalg::simd::{largest_difference, vectorised};
 
 /// Violations below this part of the gradient's scale count as zero.
 const TOLERANCE: f64 = 1e-9;
@@ -86,13 +86,7 @@ impl Problem<'_> {
 
     #[inline(always)]
     fn best_single(&self) -> u32 {
-        let mut best = (0, f64::INFINITY);
-        for (m, (d, f)) in self.diagonal.iter().zip(self.f).enumerate() {
-            if d - f < best.1 {
-                best = (m as u32, d - f);
-            }
-        }
-        best.0
+        largest_difference(self.f, self.diagonal) as u32
     }
 }
 
@@ -355,7 +349,7 @@ impl ActiveSet {
             if !violates {
                 break;
             }
-            let Some(m) = self.residual.iter().position(|&r| r == top) else {
+            let Some(m) = position(&self.residual, top) else {
                 break;
             };
             self.residual[m] = f64::NEG_INFINITY;
@@ -424,9 +418,9 @@ impl ActiveSet {
     /// residual = f/2 - (G + ridge) b: rows of G, four at a time.
     #[inline(always)]
     fn set_residual(&mut self, problem: Problem) {
-        self.residual.clear();
-        self.residual.extend(problem.f.iter().map(|f| 0.5 * f));
+        self.residual.resize(problem.n, 0.0);
         let r = &mut self.residual[..];
+        r.iter_mut().zip(problem.f).for_each(|(r, f)| *r = 0.5 * f);
         let (index4, index1) = self.index.as_chunks::<4>();
         let (b4, b1) = self.b.as_chunks::<4>();
         for (i, w) in index4.iter().zip(b4) {
@@ -488,6 +482,22 @@ fn range(values: &[f64]) -> (f64, f64) {
         low.into_iter().fold(f64::INFINITY, f64::min),
         high.into_iter().fold(f64::NEG_INFINITY, f64::max),
     )
+}
+
+/// Where a value stands first.
+#[inline(always)]
+fn position(values: &[f64], value: f64) -> Option<usize> {
+    let (chunks, rest) = values.as_chunks::<16>();
+    for (c, chunk) in chunks.iter().enumerate() {
+        let mut found = false;
+        for v in chunk {
+            found |= *v == value;
+        }
+        if found {
+            return chunk.iter().position(|&v| v == value).map(|at| 16 * c + at);
+        }
+    }
+    rest.iter().position(|&v| v == value).map(|at| 16 * chunks.len() + at)
 }
 
 /// Largest entry.
