@@ -25,6 +25,9 @@ use crate::solver::score::{association, size_entropy, sizes};
 /// Association above which labels count as cutting no edge.
 const UNCUT: f64 = 0.999;
 
+/// Scores that differ by less, as a part, are those of the same labels but for a few rows.
+const SAME: f64 = 2e-3;
+
 /// A way that was tried, with what the choice went by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
@@ -88,6 +91,14 @@ impl Problem<'_> {
             if (!other.ruled_out, other.score) > (!best.ruled_out, best.score) {
                 way = w;
             }
+        }
+        // What was tried on a part of the rows goes on with all of them: of ways that find the same, the
+        // cheapest is gone. They stand in that order.
+        if rows.table.n() < self.plan.n_units {
+            let enough = tried[way].score * (1.0 - SAME);
+            let best = &tried[way];
+            let as_good = |t: &Tried| t.ruled_out == best.ruled_out && t.score >= enough;
+            way = tried.iter().position(as_good).unwrap_or(way);
         }
         tried[way].kept = true;
         let score = tried[way].score;
