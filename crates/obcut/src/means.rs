@@ -143,7 +143,7 @@ mod tests {
         assert_eq!((&one.labels, &one.centers), (&three.labels, &three.centers));
         assert!(nmi(&one.labels, &blobs.labels, Average::Max).unwrap() > 0.99);
         // A centre is the mean of its rows.
-        let mut sums = vec![0.0; 20];
+        let mut sums = [0.0; 20];
         let mut counts = [0.0; 4];
         for (i, &l) in one.labels.iter().enumerate() {
             counts[l as usize] += 1.0;

@@ -33,7 +33,7 @@ pub(crate) fn polar(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
     // H (3 - HᵀH) / 2.
     transposed_times(&h, &h, &mut gram, (k, k, m));
     for (p, v) in gram.iter_mut().enumerate() {
-        *v = if p % (k + 1) == 0 { 1.5 - 0.5 * *v } else { -0.5 * *v };
+        *v = if p.is_multiple_of(k + 1) { 1.5 - 0.5 * *v } else { -0.5 * *v };
     }
     let mut polished = vec![0.0; m * k];
     times(&h, &gram, &mut polished, (m, k, k));
@@ -157,7 +157,7 @@ mod tests {
             assert!(h.iter().zip(&twin).all(|(a, b)| (a - b).abs() < 1e-9), "{size}");
             let mut hh = vec![0.0; k * k];
             transposed_times(&h, &h, &mut hh, (k, k, m));
-            let off = |p: usize| f64::from(u8::from(p % (k + 1) == 0));
+            let off = |p: usize| f64::from(u8::from(p.is_multiple_of(k + 1)));
             assert!(hh.iter().enumerate().all(|(p, v)| (v - off(p)).abs() < 1e-13), "{size}");
         }
     }

@@ -146,7 +146,8 @@ pub(crate) fn few_largest<T: Real>(values: &[T], offsets: &[T], count: usize, ou
 #[inline(always)]
 fn insert<T: Real>(found: &mut [(T, u32)], value: T, index: u32) {
     let last = found.len() - 1;
-    if found[last].1 != u32::MAX && !(value > found[last].0) {
+    let enters = found[last].1 == u32::MAX || value > found[last].0;
+    if !enters {
         return;
     }
     let mut at = last;
