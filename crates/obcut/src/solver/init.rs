@@ -16,6 +16,12 @@ const ROWS_PER_NEAR_ANCHOR: usize = 4;
 /// Anchors per cluster, at least, in the automatic choice.
 const ANCHORS_PER_CLUSTER: usize = 3;
 
+/// Iterations of k-means for the anchors, on a sample of the rows,
+const ITERATIONS: usize = 6;
+/// and on all of them where that many cost no more than so many operations: a moment.
+const SMALL_ITERATIONS: usize = 10;
+const SMALL_WORK: f64 = 16e9;
+
 /// Anchors in a set for `n` distinct rows: as many as the graph bears, see `docs/anchors.md`.
 pub(crate) fn auto_anchors(graph: GraphKind, n: usize, k: usize) -> usize {
     let wanted = match graph {
@@ -39,7 +45,8 @@ pub(crate) fn anchors(
     stream: Stream,
     context: &Context<'_>,
 ) -> Result<Vec<f64>, Error> {
-    let schedule = match params.rows_per_anchor {
+    let (n, d) = (rows.table.n(), rows.table.d());
+    let schedule = |n_anchors: usize| match params.rows_per_anchor {
         // As the authors: random rows, 20 iterations, 2 restarts, all rows.
         None => Schedule {
             seeding: Seeding::Rows,
@@ -50,21 +57,26 @@ pub(crate) fn anchors(
             full_passes: 0,
             tol: 0.0,
         },
-        per => Schedule {
-            seeding: Seeding::Rows,
-            iterations: 6,
-            restarts: 1,
-            rows_per_restart: per,
-            rows_per_center: per,
-            full_passes: 0,
-            tol: 0.0,
-        },
+        per => {
+            let work = 2.0 * n as f64 * n_anchors as f64 * d as f64 * SMALL_ITERATIONS as f64;
+            let small = work <= SMALL_WORK;
+            Schedule {
+                seeding: Seeding::Rows,
+                iterations: if small { SMALL_ITERATIONS } else { ITERATIONS },
+                restarts: 1,
+                rows_per_restart: per.filter(|_| !small),
+                rows_per_center: per.filter(|_| !small),
+                full_passes: 0,
+                tol: 0.0,
+            }
+        }
     };
     let mut all = Vec::new();
     let mut stream = stream.named("anchors");
     for block in blocks {
         for set in 0..block.n_sets {
             let (n, stream) = (block.per_set, stream.nth(set));
+            let schedule = schedule(n);
             all.extend(kmeans::fit(rows, n, schedule, stream, context, Stage::Anchors)?.values);
         }
         stream = stream.named("next");
