@@ -34,6 +34,8 @@ pub(crate) struct Schedule {
     pub rows_per_restart: Option<usize>,
     /// Rows per centre that the best of them is iterated on; `None` takes all.
     pub rows_per_center: Option<usize>,
+    /// Iterations on those.
+    pub more_iterations: usize,
     /// Iterations on all rows after those on a sample.
     pub full_passes: usize,
     /// Fall of the inertia, as a part of it, below which an iteration is the last.
@@ -130,10 +132,10 @@ pub(crate) fn fit(
     if few < some && some < n {
         let part = sample(some)?;
         let table = part.table()?;
-        let limits = (schedule.iterations, schedule.tol);
+        let limits = (schedule.more_iterations, schedule.tol);
         centers = lloyd(&part.rows(&table), centers, limits, context, stage)?;
     }
-    let passes = if some == n { schedule.iterations } else { schedule.full_passes };
+    let passes = if some == n { schedule.more_iterations } else { schedule.full_passes };
     lloyd(rows, centers, (passes, schedule.tol), context, stage)
 }
 
@@ -503,6 +505,7 @@ mod tests {
                 restarts: 10,
                 rows_per_restart: None,
                 rows_per_center: None,
+                more_iterations: 0,
                 full_passes: 0,
                 tol: 0.0,
             };

@@ -114,6 +114,7 @@ fn fitted(
         restarts: params.n_init,
         rows_per_restart: params.rows_per_center.map(|per| per.min(64)),
         rows_per_center: params.rows_per_center,
+        more_iterations: params.max_iter,
         full_passes: 3,
         tol: params.tol,
     };

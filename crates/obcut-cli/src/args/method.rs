@@ -116,7 +116,7 @@ struct AdvancedArgs {
     #[arg(long, value_name = "ORDER", value_parser = word::<SweepOrder>())]
     #[arg(hide_short_help = true)]
     sweep_order: Option<SweepOrder>,
-    /// Rows per anchor that train the anchors: a number, or 'all' [default: 20]
+    /// Rows per anchor that train the anchors: a number, or 'all' [default: 100]
     #[arg(long, value_name = "N", value_parser = number_or_all, hide_short_help = true)]
     rows_per_anchor: Option<NumberOr>,
     /// Whether wide tables are rotated to fewer columns first [default: auto]

@@ -34,6 +34,7 @@ const DISCRETISE: Schedule = Schedule {
     restarts: 5,
     rows_per_restart: Some(32),
     rows_per_center: Some(256),
+    more_iterations: 50,
     full_passes: 3,
     tol: 1e-4,
 };

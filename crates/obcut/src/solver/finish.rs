@@ -120,6 +120,7 @@ fn prototypes(
         restarts: 1,
         rows_per_restart: None,
         rows_per_center: None,
+        more_iterations: 0,
         full_passes: 0,
         tol: 0.0,
     };

@@ -16,8 +16,11 @@ const ROWS_PER_NEAR_ANCHOR: usize = 4;
 /// Anchors per cluster, at least, in the automatic choice.
 const ANCHORS_PER_CLUSTER: usize = 3;
 
-/// Iterations of k-means for the anchors, on a sample of the rows,
+/// Iterations of k-means for the anchors, on a part of a sample of the rows, one in so many,
 const ITERATIONS: usize = 6;
+const FIRST_PART: usize = 5;
+/// then on the sample,
+const MORE_ITERATIONS: usize = 3;
 /// and on all of them where that many cost no more than so many operations: a moment.
 const SMALL_ITERATIONS: usize = 10;
 const SMALL_WORK: f64 = 16e9;
@@ -54,6 +57,7 @@ pub(crate) fn anchors(
             restarts: 2,
             rows_per_restart: None,
             rows_per_center: None,
+            more_iterations: 0,
             full_passes: 0,
             tol: 0.0,
         },
@@ -64,8 +68,9 @@ pub(crate) fn anchors(
                 seeding: Seeding::Rows,
                 iterations: if small { SMALL_ITERATIONS } else { ITERATIONS },
                 restarts: 1,
-                rows_per_restart: per.filter(|_| !small),
+                rows_per_restart: per.filter(|_| !small).map(|per| per.div_ceil(FIRST_PART)),
                 rows_per_center: per.filter(|_| !small),
+                more_iterations: MORE_ITERATIONS,
                 full_passes: 0,
                 tol: 0.0,
             }
@@ -97,6 +102,7 @@ pub(crate) fn k_means(
         restarts: 2,
         rows_per_restart: params.rows_per_anchor,
         rows_per_center: params.rows_per_anchor,
+        more_iterations: 0,
         full_passes: 2,
         tol: 0.0,
     };

@@ -310,7 +310,7 @@ impl Params {
             max_sweeps: 10,
             sweep_order: SweepOrder::Shuffled,
             n_init: 1,
-            rows_per_anchor: Some(20),
+            rows_per_anchor: Some(100),
             reduce: Reduce::Auto,
             seed: 0,
             threads: 0,

@@ -56,6 +56,7 @@ const DISCRETISE: Schedule = Schedule {
     restarts: 2,
     rows_per_restart: None,
     rows_per_center: None,
+    more_iterations: 0,
     full_passes: 0,
     tol: 1e-4,
 };
