@@ -17,6 +17,9 @@ use crate::parallel::Context;
 use crate::random::mix;
 use crate::solver::params::Scale;
 
+/// Numbers that are copied to lie side by side, at most: beyond, memory matters more.
+const LARGEST_COPY: usize = 16_000_000;
+
 /// Rows of a matrix, scaled when they are read.
 #[derive(Clone)]
 pub(crate) struct Table<'a> {
@@ -67,6 +70,9 @@ impl<'a> Table<'a> {
     /// times should lie side by side.
     pub fn gather(&self, positions: &[u32], context: &Context<'_>) -> Result<Gathered<'a>, Error> {
         let (n_rows, n_cols) = (positions.len(), self.d());
+        if n_rows * n_cols > LARGEST_COPY {
+            return Ok(Gathered::View(self.subset(positions)));
+        }
         let matrix = match &self.samples {
             Samples::Dense32(x) => {
                 Matrix::Dense32 { values: self.copied(x, positions, context)?, n_rows, n_cols }
