@@ -42,6 +42,20 @@ pub(crate) struct Schedule {
     pub tol: f64,
 }
 
+impl Schedule {
+    /// Random rows as centres, all rows in every iteration, one start; how many is for the caller to say.
+    pub const ALL_ROWS: Self = Self {
+        seeding: Seeding::Rows,
+        iterations: 0,
+        restarts: 1,
+        rows_per_restart: None,
+        rows_per_center: None,
+        more_iterations: 0,
+        full_passes: 0,
+        tol: 0.0,
+    };
+}
+
 /// The result of k-means.
 #[derive(Clone, Debug)]
 pub(crate) struct Centers {
@@ -503,11 +517,7 @@ mod tests {
                 seeding: Seeding::PlusPlus,
                 iterations: 100,
                 restarts: 10,
-                rows_per_restart: None,
-                rows_per_center: None,
-                more_iterations: 0,
-                full_passes: 0,
-                tol: 0.0,
+                ..Schedule::ALL_ROWS
             };
             let stage = Stage::Start;
             let centers = fit(&rows, k, schedule, Stream::new(1), &context, stage).unwrap();

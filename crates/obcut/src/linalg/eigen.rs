@@ -5,7 +5,7 @@
 //! with several components is repeated.
 
 use super::factor::{orthonormal, symmetric_eigen};
-use super::gemm::{subtract_times, times, transposed_times};
+use super::gemm::{add_times, times, transposed_times};
 use crate::error::Error;
 use crate::random::Stream;
 
@@ -115,7 +115,7 @@ fn new_part(mut next: Vec<f64>, basis: &[Vec<f64>], n: usize, width: usize) -> V
     let mut shared = vec![0.0; width * width];
     for v in basis {
         transposed_times(v, &next, &mut shared, (width, width, n));
-        subtract_times(v, &shared, &mut next, (n, width, width));
+        add_times(-1.0, v, &shared, &mut next, (n, width, width));
     }
     orthonormal(&next, n, width)
 }
@@ -145,10 +145,8 @@ fn projected(basis: &[Vec<f64>], images: &[Vec<f64>], n: usize, block: usize) ->
 /// The blocks, side by side, times a matrix with `block` columns.
 fn combined(blocks: &[Vec<f64>], turn: &[f64], n: usize, block: usize) -> Vec<f64> {
     let mut out = vec![0.0; n * block];
-    // Minus the negative: the product that is at hand subtracts.
-    let negative: Vec<f64> = turn.iter().map(|v| -v).collect();
-    for (v, part) in blocks.iter().zip(negative.chunks_exact(block * block)) {
-        subtract_times(v, part, &mut out, (n, block, block));
+    for (v, part) in blocks.iter().zip(turn.chunks_exact(block * block)) {
+        add_times(1.0, v, part, &mut out, (n, block, block));
     }
     out
 }

@@ -67,8 +67,9 @@ pub(crate) fn times<T: Real>(a: &[T], b: &[T], out: &mut [T], (n, m, d): (usize,
     );
 }
 
-/// `out` (n × m) -= `a` (n × d) · `b` (d × m), all row-major.
-pub(crate) fn subtract_times(
+/// `out` (n × m) += `factor` · `a` (n × d) · `b` (d × m), all row-major.
+pub(crate) fn add_times(
+    factor: f64,
     a: &[f64],
     b: &[f64],
     out: &mut [f64],
@@ -79,7 +80,7 @@ pub(crate) fn subtract_times(
         Accum::Add,
         MatRef::from_row_major_slice(a, n, d),
         MatRef::from_row_major_slice(b, d, m),
-        -1.0,
+        factor,
         Par::Seq,
     );
 }
@@ -136,7 +137,7 @@ mod tests {
         let mut again = vec![0.0; n * m];
         times(&a, &bt, &mut again, (n, m, d));
         assert!(out.iter().zip(&again).all(|(x, y)| (x - y).abs() < 1e-14));
-        subtract_times(&a, &bt, &mut again, (n, m, d));
+        add_times(-1.0, &a, &bt, &mut again, (n, m, d));
         assert!(again.iter().all(|x| x.abs() < 1e-14));
         transposed_times(&at, &bt, &mut again, (n, m, d));
         assert!(out.iter().zip(&again).all(|(x, y)| (x - y).abs() < 1e-14));

@@ -114,16 +114,7 @@ fn prototypes(
     k: usize,
     context: &Context<'_>,
 ) -> Result<Vec<f64>, Error> {
-    let schedule = Schedule {
-        seeding: Seeding::PlusPlus,
-        iterations: 0,
-        restarts: 1,
-        rows_per_restart: None,
-        rows_per_center: None,
-        more_iterations: 0,
-        full_passes: 0,
-        tol: 0.0,
-    };
+    let schedule = Schedule { seeding: Seeding::PlusPlus, ..Schedule::ALL_ROWS };
     let rows = Weighted { table: full, ..rows.clone() };
     Ok(kmeans::fit(&rows, k, schedule, Stream::new(0).named("prototypes"), context, Stage::Finish)?
         .values)

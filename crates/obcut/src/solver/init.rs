@@ -1,7 +1,7 @@
 //! The start: anchors by k-means, the first graph, the first labels.
 
 use crate::error::Error;
-use crate::kmeans::{self, Schedule, Seeding, Weighted};
+use crate::kmeans::{self, Schedule, Weighted};
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
@@ -51,28 +51,16 @@ pub(crate) fn anchors(
     let (n, d) = (rows.table.n(), rows.table.d());
     let schedule = |n_anchors: usize| match params.rows_per_anchor {
         // As the authors: random rows, 20 iterations, 2 restarts, all rows.
-        None => Schedule {
-            seeding: Seeding::Rows,
-            iterations: 20,
-            restarts: 2,
-            rows_per_restart: None,
-            rows_per_center: None,
-            more_iterations: 0,
-            full_passes: 0,
-            tol: 0.0,
-        },
+        None => Schedule { iterations: 20, restarts: 2, ..Schedule::ALL_ROWS },
         per => {
             let work = 2.0 * n as f64 * n_anchors as f64 * d as f64 * SMALL_ITERATIONS as f64;
             let small = work <= SMALL_WORK;
             Schedule {
-                seeding: Seeding::Rows,
                 iterations: if small { SMALL_ITERATIONS } else { ITERATIONS },
-                restarts: 1,
                 rows_per_restart: per.filter(|_| !small).map(|per| per.div_ceil(FIRST_PART)),
                 rows_per_center: per.filter(|_| !small),
                 more_iterations: MORE_ITERATIONS,
-                full_passes: 0,
-                tol: 0.0,
+                ..Schedule::ALL_ROWS
             }
         }
     };
@@ -97,14 +85,12 @@ pub(crate) fn k_means(
     context: &Context<'_>,
 ) -> Result<Vec<u32>, Error> {
     let schedule = Schedule {
-        seeding: Seeding::Rows,
         iterations: 20,
         restarts: 2,
         rows_per_restart: params.rows_per_anchor,
         rows_per_center: params.rows_per_anchor,
-        more_iterations: 0,
         full_passes: 2,
-        tol: 0.0,
+        ..Schedule::ALL_ROWS
     };
     let k = params.n_clusters;
     let centers = kmeans::fit(rows, k, schedule, stream.named("labels"), context, Stage::Start)?;

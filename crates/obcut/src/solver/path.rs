@@ -54,11 +54,8 @@ const DISCRETISE: Schedule = Schedule {
     seeding: Seeding::PlusPlus,
     iterations: 30,
     restarts: 2,
-    rows_per_restart: None,
-    rows_per_center: None,
-    more_iterations: 0,
-    full_passes: 0,
     tol: 1e-4,
+    ..Schedule::ALL_ROWS
 };
 
 /// How every k scored, and which one was taken.
