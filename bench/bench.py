@@ -233,7 +233,7 @@ def main():
     }
     rounds.take(1 if args.quick else 2, jobs)
     rounds.row_problem = None if args.quick else row_problem()
-    text = report(rounds, path, rows, sizes, repeats)
+    text = report(rounds, rows, sizes, repeats)
     print("\n" + text)
     if not args.quick:
         part = args.out.with_suffix(".part")
@@ -242,7 +242,7 @@ def main():
         print(f"written to {args.out.relative_to(ROOT)}")
 
 
-def report(rounds, path, rows, sizes, repeats):
+def report(rounds, rows, sizes, repeats):
     names = [*OURS, "faiss", "sklearn-kmeans", "sklearn-minibatch"]
     bytes_of_x = rows * 512 * 4
     lines = []

@@ -211,6 +211,19 @@ impl<'a> Context<'a> {
         if cancelled.into_inner() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
+    /// Runs `map` for every piece of `out`, `stride` items each. For work that is not by row.
+    pub fn each_into<T: Send>(
+        &self,
+        out: &mut [T],
+        stride: usize,
+        map: impl Fn(usize, &mut [T]) + Sync,
+    ) -> Result<(), Error> {
+        self.pool.install(|| {
+            (out.par_chunks_mut(stride.max(1)).enumerate())
+                .try_for_each(|(i, piece)| self.check().map(|()| map(i, piece)))
+        })
+    }
+
     /// Runs `map` for every index; results come in order. For work that is not by row.
     pub fn each<R: Send>(
         &self,

@@ -166,8 +166,8 @@ impl Spectrum {
 fn affinity(graph: &Graph, weights: &[f64], context: &Context<'_>) -> Result<Vec<f64>, Error> {
     let m = graph.n_cols;
     let (offsets, entries) = graph.by_column();
-    let rows = context.each(m, |a| {
-        let mut out = vec![0.0; m];
+    let mut affinity = vec![0.0; m * m];
+    context.each_into(&mut affinity, m, |a, out| {
         for &(i, p) in &entries[offsets[a]..offsets[a + 1]] {
             let (columns, values) = graph.row(i as usize);
             let degree: f64 = values.iter().sum();
@@ -176,9 +176,7 @@ fn affinity(graph: &Graph, weights: &[f64], context: &Context<'_>) -> Result<Vec
                 out[b as usize] += share * v;
             }
         }
-        out
     })?;
-    let mut affinity = rows.concat();
     // a b / degree and b a / degree round differently.
     for a in 0..m {
         for b in 0..a {

@@ -5,6 +5,7 @@
 //! nearest anchors that falls into exactly k sizeable pieces needs no judgement: only labels that cut (next
 //! to) none of its edges are admitted then.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -106,12 +107,12 @@ impl Problem<'_> {
     }
 
     /// The graph of a way.
-    pub fn join(&self, way: &Way, sources: &[Graph]) -> Graph {
+    pub fn join<'g>(&self, way: &Way, sources: &'g [Graph]) -> Cow<'g, Graph> {
         match way.sources[..] {
-            [one] => sources[one].clone(),
+            [one] => Cow::Borrowed(&sources[one]),
             _ => {
                 let graphs: Vec<&Graph> = way.sources.iter().map(|&s| &sources[s]).collect();
-                join(&graphs, way.share())
+                Cow::Owned(join(&graphs, way.share()))
             }
         }
     }

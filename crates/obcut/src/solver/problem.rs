@@ -147,7 +147,7 @@ impl Problem<'_> {
             self.choose(&sources, &anchors, stream, context)
         })?;
         let way = &plan.ways[choice.way];
-        let graph = self.join(way, &sources);
+        let graph = self.join(way, &sources).into_owned();
         let mut candidate = self.candidate(way, &anchors, graph, choice.labelled, choice.score);
         candidate.trace.tried = choice.tried;
         Ok(candidate)
