@@ -20,7 +20,7 @@ const ANCHORS_PER_CLUSTER: usize = 3;
 const ITERATIONS: usize = 6;
 const FIRST_PART: usize = 5;
 /// then on the sample,
-const MORE_ITERATIONS: usize = 5;
+const MORE_ITERATIONS: usize = 3;
 /// and on all of them where that many cost no more than so many operations: a moment.
 const SMALL_ITERATIONS: usize = 10;
 const SMALL_WORK: f64 = 16e9;
