@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 BENCH_VENV := .venv-bench
 BENCH_PYTHON := $(BENCH_VENV)/bin/python
 
-.PHONY: help demo test lint quality bench bench-quick bench-kernels bench-count docs clean
+.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-kernels bench-count docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,11 +17,23 @@ demo: ## cluster the shipped digits and show what comes out
 
 test: $(VENV)/ready ## build everything and run all tests
 	cargo test --workspace --no-fail-fast
-	$(PYTHON) -m pytest -q tests
+	$(MAKE) --no-print-directory test-python
 
-lint: ## format and lint, warnings are errors
+test-python: $(VENV)/ready ## build the wheel, install it and run the tests in Python
+	rm -rf target/wheels
+	$(VENV)/bin/maturin build --quiet --out target/wheels
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl
+	$(PYTHON) -m pytest -q
+
+wheel: $(VENV)/ready ## a wheel for other machines, optimised, in target/wheels
+	$(VENV)/bin/maturin build --release --strip --out target/wheels
+
+lint: $(VENV)/ready ## format and lint, warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	$(VENV)/bin/ruff check --quiet .
+	$(VENV)/bin/ruff format --quiet --check crates/obcut-py examples
+	$(VENV)/bin/mypy --no-error-summary crates/obcut-py/python/obcut
 
 quality: ## the score tables of docs/quality.md, from OBCUT_DATA and generated data
 	cargo run --release -p obcut-cli --example quality -- all
@@ -55,7 +67,7 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf $(VENV) $(BENCH_VENV)
 
-# The tests in Python read what the command wrote with the tools its users have.
+# The tests in Python use the package and read what the command wrote, with the tools its users have.
 $(VENV)/ready: tests/requirements.txt
 	python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt

@@ -223,14 +223,11 @@ def main():
     for n in [10_000, 20_000] if not args.quick else [10_000]:
         part = faces(n)
         limit = 60 if args.quick else 300
-        rounds.take(1, {("sklearn-spectral", n): lambda p=part: rounds.peer("sklearn-spectral", p, limit)})
+        rounds.take(1, {("sklearn-spectral", n): lambda p=part, t=limit: rounds.peer("sklearn-spectral", p, t)})
         rounds.take(1, {("obcut beside it", n): lambda p=part: rounds.obcut(p, [])})
     print("832 x 30,000", flush=True)
     wide = pictures()
-    jobs = {
-        f"reduce {how}": lambda how=how: rounds.obcut(wide, ["--reduce", how], k=5)
-        for how in ["auto", "never"]
-    }
+    jobs = {f"reduce {how}": lambda how=how: rounds.obcut(wide, ["--reduce", how], k=5) for how in ["auto", "never"]}
     rounds.take(1 if args.quick else 2, jobs)
     rounds.row_problem = None if args.quick else row_problem()
     text = report(rounds, rows, sizes, repeats)
@@ -248,13 +245,15 @@ def report(rounds, rows, sizes, repeats):
     lines = []
     for name in names:
         peak = max(run["peak"] for run in rounds.runs[name])
-        lines.append([
-            name,
-            f"{rounds.median(name):.2f}",
-            shown(rounds.ratio(name, "faiss")),
-            shown(rounds.ratio(name, "sklearn-kmeans")),
-            f"{peak / bytes_of_x:.2f}",
-        ])
+        lines.append(
+            [
+                name,
+                f"{rounds.median(name):.2f}",
+                shown(rounds.ratio(name, "faiss")),
+                shown(rounds.ratio(name, "sklearn-kmeans")),
+                f"{peak / bytes_of_x:.2f}",
+            ]
+        )
     text = [
         "# Benchmarks\n",
         "Written by `make bench` (`bench/bench.py`); `make bench-quick` is the same on fewer rows.\n",
@@ -279,11 +278,15 @@ def report(rounds, rows, sizes, repeats):
     text.append(table(["method (graph)", *stages], lines))
     text.append("## 20 iterations of Lloyd from random rows, all rows\n")
     names = ["our Lloyd", "faiss", "sklearn-lloyd"]
-    text.append(table(
-        ["method", "s", "x faiss", "x scikit-learn"],
-        [[n, f"{rounds.median(n):.2f}", shown(rounds.ratio(n, "faiss")), shown(rounds.ratio(n, "sklearn-lloyd"))]
-         for n in names],
-    ))
+    text.append(
+        table(
+            ["method", "s", "x faiss", "x scikit-learn"],
+            [
+                [n, f"{rounds.median(n):.2f}", shown(rounds.ratio(n, "faiss")), shown(rounds.ratio(n, "sklearn-lloyd"))]
+                for n in names
+            ],
+        )
+    )
     growth, speedup = [], []
     if sizes:
         text.append("## Sizes and threads\n")
@@ -325,8 +328,8 @@ def report(rounds, rows, sizes, repeats):
         text.append("## The row problem: Letter Recognition, 100 anchors, one core\n")
         text.append(
             f"Cold start {solver['cold']:,.0f} rows/s (mean support {solver['support']:.1f}, largest KKT gap "
-            f"{solver['gap']:.0e}), warm start after a small move of the anchors {solver['warm']:,.0f}; our port of the "
-            f"authors' solver {solver['authors']:,.0f} rows/s (mean gap {solver['gap_authors']:.0e}): "
+            f"{solver['gap']:.0e}), warm start after a small move of the anchors {solver['warm']:,.0f}; our port of "
+            f"the authors' solver {solver['authors']:,.0f} rows/s (mean gap {solver['gap_authors']:.0e}): "
             f"{solver['ratio']:.0f} times. `cargo bench -p obcut --bench simplex`.\n"
         )
     faiss, sklearn = (lambda n: rounds.ratio(n, "faiss")[0]), (lambda n: rounds.ratio(n, "sklearn-kmeans")[0])

@@ -209,7 +209,11 @@ impl WeightFacts {
 
 /// Warnings of the library with its settings spelled as options.
 pub fn with_options(warnings: Vec<String>) -> Vec<String> {
-    warnings.into_iter().map(|text| text.replace("raise max-iter", "raise --max-iter")).collect()
+    let spelled = |text: String| {
+        text.replace("raise max_iter", "raise --max-iter")
+            .replace("learn = nothing", "--learn nothing")
+    };
+    warnings.into_iter().map(spelled).collect()
 }
 
 /// A whole number or one with a half, with commas.
@@ -403,7 +407,7 @@ mod tests {
 
     #[test]
     fn warnings_spell_settings_as_options() {
-        let text = "still falling after 30 iterations; raise max-iter to go on".to_string();
+        let text = "still falling after 30 iterations; raise max_iter to go on".to_string();
         let expected = "still falling after 30 iterations; raise --max-iter to go on";
         assert_eq!(with_options(vec![text]), [expected]);
     }

@@ -9,6 +9,7 @@
 //! | `sparse`        | triples and compressed columns to compressed rows            |
 //! | `columns`       | which columns are features, truth and weights                |
 //! | `variables`     | which array of an NPZ or MAT file holds the features         |
+//! | `digits`        | the data set that is shipped                                 |
 //! | `labels`        | one class per row                                            |
 //! | `write`         | whole files or none                                          |
 //! | `message`       | texts made short, names that were perhaps meant              |
@@ -26,6 +27,7 @@
 mod columns;
 mod csv;
 mod detect;
+mod digits;
 mod error;
 mod labels;
 mod mat;
@@ -46,6 +48,7 @@ mod write;
 use serde::Serialize;
 
 pub use detect::Format;
+pub use digits::{DIGITS_CSV_GZ, digits, digits_csv};
 pub use error::Error;
 pub use labels::{Truth, load_labels};
 pub use source::Source;

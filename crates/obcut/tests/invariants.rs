@@ -89,6 +89,7 @@ proptest! {
                 prop_assert_eq!(&found.labels, &found.model.predict(&samples, 1, &Silent).unwrap());
                 let rows = found.model.explain(&samples, 1, &Silent).unwrap();
                 prop_assert!(rows.iter().zip(&found.labels).all(|(r, l)| r.label == *l && r.margin >= 0.0));
+                prop_assert!(rows.iter().map(|r| r.margin).eq(found.margins.iter().copied()));
             }
             Err(e) => {
                 let text = e.to_string();
@@ -97,6 +98,45 @@ proptest! {
             }
         }
     }
+}
+
+fn check_margins(found: &obcut::Fit, samples: &obcut::Samples<'_>) {
+    let rows = found.model.explain(samples, 1, &Silent).unwrap();
+    assert!(rows.iter().map(|row| row.margin).eq(found.margins.iter().copied()));
+}
+
+/// Also of rows of weight zero, copies, and rows that learning put elsewhere than the rule.
+#[test]
+fn margins_of_a_fit_are_those_of_its_model() {
+    let data = random_matrix(120, 5, None, 4, false);
+    let rows: Vec<usize> = (0..120).chain(0..60).collect();
+    let twice = common::rows(&data, &rows);
+    let weights: Vec<f64> = (0..180).map(|i| f64::from(i % 4)).collect();
+    for learn in [Learn::Nothing, Learn::AnchorsAndGraph] {
+        let params = Params { graph: GraphKind::Global, learn, ..Params::new(4) };
+        let found = fit_ok(&twice, Some(&weights), &params);
+        check_margins(&found, &twice.samples().unwrap());
+    }
+}
+
+#[test]
+fn the_score_of_a_model_weighs_rows_as_copies() {
+    let data = synthetic::moons(300, 0.05, 1);
+    let samples = data.matrix.samples().unwrap();
+    let params = Params { graph: GraphKind::Distance, ..Params::new(2) };
+    let found = fit_ok(&data.matrix, None, &params);
+    let rows: Vec<usize> = (0..300).flat_map(|i| std::iter::repeat_n(i, i % 3)).collect();
+    let weights: Vec<f64> = (0..300).map(|i| f64::from(i % 3)).collect();
+    let copies = common::rows(&data.matrix, &rows);
+    let weighted = found.model.score(&samples, Some(&weights), 1, &Silent).unwrap();
+    let copied = found.model.score(&copies.samples().unwrap(), None, 2, &Silent).unwrap();
+    assert!((weighted - copied).abs() < 1e-12 && weighted > 0.9, "{weighted} {copied}");
+    assert!(found.model.score(&samples, Some(&weights[1..]), 1, &Silent).is_err());
+    // Half of the moons in the plane lie on either side, since they share no anchor.
+    let places = found.model.plane(&samples, 1, &Silent).unwrap();
+    let side = |i: usize| places[2 * i] > 0.0;
+    let same = (0..300).filter(|&i| side(i) == (data.labels[i] == 0)).count();
+    assert!(same == 0 || same == 300, "{same}");
 }
 
 #[test]
@@ -113,6 +153,7 @@ fn predict_repeats_the_labels_for_every_graph_type_and_setting() {
                 let samples = matrix.samples().unwrap();
                 let again = found.model.predict(&samples, 2, &Silent).unwrap();
                 assert_eq!(found.labels, again, "{graph} {scale}");
+                check_margins(&found, &samples);
                 // Also one row at a time, and from a file.
                 let loaded = obcut::Model::from_bytes(&found.model.to_bytes().unwrap()).unwrap();
                 assert_eq!(loaded, found.model);

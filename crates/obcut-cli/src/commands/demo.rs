@@ -1,13 +1,11 @@
 //! `obcut demo`: the main job on the digits that come with the program.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Context;
 use clap::Args;
-use flate2::read::GzDecoder;
-use obcut::{DenseRef, Fit, Params, Samples};
+use obcut::{Fit, Params};
 use obcut_data::Truth;
 use serde::Serialize;
 
@@ -18,8 +16,6 @@ use crate::output::{self, Card, number, plural};
 use crate::progress::Watch;
 use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
 
-/// Handwritten digits: 64 pixels and the class (see `data/README.md` for the credit).
-const DIGITS: &[u8] = include_bytes!("../../../../data/digits.csv.gz");
 /// Classes, and so clusters.
 const N_DIGITS: usize = 10;
 
@@ -64,25 +60,24 @@ pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
         obcut_data::check_writable(path, args.force)?;
     }
     let start = Instant::now();
-    let text = unpack()?;
-    let (values, truth) = parse(&text)?;
-    let n_rows = truth.codes.len();
-    let n_cols = values.len() / n_rows;
-    let samples: Samples<'_> = DenseRef::new(&values, n_rows, n_cols)?.into();
+    let digits = obcut_data::digits();
+    let names = (0..N_DIGITS).map(|digit| digit.to_string()).collect();
+    let truth = Truth { codes: digits.labels, names };
+    let samples = digits.matrix.samples()?;
     let params = Params { seed: args.seed, threads: args.threads.threads, ..Params::new(N_DIGITS) };
 
     let watch = Watch::new(talk);
     let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
     watch.finish();
     if let Some(path) = &args.keep {
-        interrupt::writing(|| keep(path, args.force, &text))?;
+        interrupt::writing(|| keep(path, args.force))?;
     }
     let counts = counts(&fit, &truth);
     let report = Report {
         command: "demo",
         version: env!("CARGO_PKG_VERSION"),
-        rows: n_rows,
-        features: n_cols,
+        rows: samples.n_rows(),
+        features: samples.n_cols(),
         clusters: ClusterFacts::new(&fit.labels, N_DIGITS),
         scores: ScoreFacts::new(&fit.labels, &truth)?,
         contingency: &counts,
@@ -131,36 +126,16 @@ impl Report<'_> {
     }
 }
 
-/// The digits as CSV text.
-fn unpack() -> anyhow::Result<String> {
-    let mut text = String::new();
-    GzDecoder::new(DIGITS).read_to_string(&mut text).context("the digits do not unpack")?;
-    Ok(text)
-}
-
-/// Pixels row after row, and the digits.
-fn parse(text: &str) -> anyhow::Result<(Vec<f64>, Truth)> {
-    let mut values = Vec::new();
-    let mut codes = Vec::new();
-    for line in text.lines().skip(1) {
-        let (pixels, digit) = line.rsplit_once(',').context("the digits are damaged")?;
-        for pixel in pixels.split(',') {
-            values.push(pixel.parse()?);
-        }
-        codes.push(digit.parse()?);
-    }
-    Ok((values, Truth { codes, names: (0..N_DIGITS).map(|digit| digit.to_string()).collect() }))
-}
-
 /// Whether a name ends as that of a CSV file, packed or not.
 fn is_csv(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     name.ends_with(".csv") || name.ends_with(".csv.gz")
 }
 
-fn keep(path: &Path, force: bool, text: &str) -> anyhow::Result<()> {
+fn keep(path: &Path, force: bool) -> anyhow::Result<()> {
     let packed = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
-    let bytes = if packed { DIGITS } else { text.as_bytes() };
+    let text = obcut_data::digits_csv();
+    let bytes = if packed { obcut_data::DIGITS_CSV_GZ } else { text.as_bytes() };
     Ok(obcut_data::write_atomic(path, force, |file| file.write_all(bytes))?)
 }
 
@@ -171,18 +146,4 @@ fn counts(fit: &Fit, truth: &Truth) -> Vec<Vec<u64>> {
         counts[label as usize][digit as usize] += 1;
     }
     counts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_digits_are_whole() {
-        let (values, truth) = parse(&unpack().unwrap()).unwrap();
-        assert_eq!(truth.codes.len(), 1797);
-        assert_eq!(values.len(), 1797 * 64);
-        assert!(values.iter().all(|&v| (0.0..=16.0).contains(&v)));
-        assert_eq!(truth.codes.iter().max(), Some(&9));
-    }
 }

@@ -118,17 +118,21 @@ pub(crate) fn check(
     if let Init::Given(labels) = init {
         start_labels(labels, n, k)?;
     }
-    if let Some(weights) = weights {
-        if weights.len() != n {
-            let (found, expected) = (weights.len(), n);
-            return Err(ParamError::Length { name: "sample weights", found, expected }.into());
-        }
-        if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
-            return Err(DataError::Weight { row, weight: weights[row] }.into());
-        }
-        if weights.iter().all(|w| *w == 0.0) {
-            return Err(DataError::NoWeight.into());
-        }
+    check_weights(weights, n)
+}
+
+/// Weights, if given, must fit the rows.
+pub(crate) fn check_weights(weights: Option<&[f64]>, n: usize) -> Result<(), Error> {
+    let Some(weights) = weights else { return Ok(()) };
+    if weights.len() != n {
+        let (found, expected) = (weights.len(), n);
+        return Err(ParamError::Length { name: "sample weights", found, expected }.into());
+    }
+    if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+        return Err(DataError::Weight { row, weight: weights[row] }.into());
+    }
+    if weights.iter().all(|w| *w == 0.0) {
+        return Err(DataError::NoWeight.into());
     }
     Ok(())
 }

@@ -19,6 +19,12 @@ use crate::solver::trace::Trace;
 use crate::table::Table;
 use crate::units::{ABSENT, Units};
 
+/// What the rows of a table got.
+pub(crate) struct Labelled {
+    pub labels: Vec<u32>,
+    pub margins: Vec<f64>,
+}
+
 impl Problem<'_> {
     /// The labels of all rows, the association of clusters with clusters (k × k), and the model that
     /// gives those labels.
@@ -30,7 +36,7 @@ impl Problem<'_> {
         reduced: Option<&Reduced>,
         (all, units): (&Table<'_>, &Units),
         context: &Context<'_>,
-    ) -> Result<(Vec<u32>, Vec<f64>, Model), Error> {
+    ) -> Result<(Labelled, Vec<f64>, Model), Error> {
         let (params, k, weights) = (self.params, self.params.n_clusters, self.rows.weights);
         if let Some(reduced) = reduced {
             kept.anchors = reduced.restore(&kept.anchors, full, context)?;
@@ -87,24 +93,32 @@ impl Problem<'_> {
         if let Init::Given(labels) = &mut model.params.init {
             labels.clear();
         }
-        let mut labels: Vec<u32> = (units.of_row.iter())
-            .map(|&u| if u == ABSENT { 0 } else { unit_labels[u as usize] })
-            .collect();
+        let unit_margins = model.margins(&kept.graph, (full, self.rows.keys), context)?;
+        let mut rows =
+            Labelled { labels: spread(&unit_labels, units), margins: spread(&unit_margins, units) };
         // Rows of weight zero took no part; the model labels them like new ones.
-        let absent: Vec<u32> =
-            (0..labels.len() as u32).filter(|&i| units.of_row[i as usize] == ABSENT).collect();
+        let absent: Vec<u32> = (0..units.of_row.len() as u32)
+            .filter(|&i| units.of_row[i as usize] == ABSENT)
+            .collect();
         if !absent.is_empty() {
-            let mut found = vec![0; absent.len()];
-            model.visit_table(&all.subset(&absent), context, &mut found, 1, |gains, out| {
-                out[0] = best(gains) as u32;
-            })?;
-            absent.iter().zip(found).for_each(|(&i, l)| labels[i as usize] = l);
+            let found = model.explain_table(&all.subset(&absent), context)?;
+            for (&i, row) in absent.iter().zip(found) {
+                rows.labels[i as usize] = row.label;
+                rows.margins[i as usize] = row.margin;
+            }
         }
         model.sizes = vec![0.0; k];
         unit_labels.iter().zip(weights).for_each(|(&l, w)| model.sizes[l as usize] += w);
         let association = associations(&kept.graph, &unit_labels, weights, k);
-        Ok((labels, association, model))
+        Ok((rows, association, model))
     }
+}
+
+/// What every unit got, for each of its rows.
+fn spread<T: Copy + Default>(of_unit: &[T], units: &Units) -> Vec<T> {
+    (units.of_row.iter())
+        .map(|&u| if u == ABSENT { T::default() } else { of_unit[u as usize] })
+        .collect()
 }
 
 /// k distinct rows, far apart.
@@ -187,13 +201,13 @@ pub(crate) fn warnings(
     let share = model.exceptions.len() as f64 / plan.n_units as f64;
     if share > 0.1 {
         warnings.push(format!(
-            "{:.0} % of the learned labels do not follow from the first anchors, so new rows are labelled by a rule that differs there; --learn nothing gives labels that generalise",
+            "{:.0} % of the learned labels do not follow from the first anchors, so new rows are labelled by a rule that differs there; learn = nothing gives labels that generalise",
             100.0 * share
         ));
     }
     if !trace.objective.is_empty() && !trace.stop.converged() {
         warnings.push(format!(
-            "the objective was still falling after {} iterations; raise max-iter to go on",
+            "the objective was still falling after {} iterations; raise max_iter to go on",
             trace.n_iter()
         ));
     }

@@ -14,6 +14,7 @@ pub mod model;
 pub mod params;
 pub(crate) mod path;
 mod plan;
+mod plane;
 mod problem;
 pub mod rule;
 pub(crate) mod score;
@@ -48,6 +49,8 @@ const REDUCED_ROWS: usize = 5000;
 pub struct Fit {
     /// Cluster of every row; every cluster has a row.
     pub labels: Vec<u32>,
+    /// Margin of every row over its second-best cluster, as [`Model::explain`] gives it.
+    pub margins: Vec<f64>,
     /// Labels new rows, and repeats `labels` on the old ones.
     pub model: Model,
     /// Values, seconds, why it stopped.
@@ -157,9 +160,9 @@ fn fit_checked(
     }
     let mut kept = kept.expect("n_init > 0 by check");
 
-    let (labels, mut model) = clock.time(Stage::Finish, || {
+    let (rows, mut model) = clock.time(Stage::Finish, || {
         context.report(Stage::Finish, 0, 0, None)?;
-        let (labels, association, mut model) = problem.finish(
+        let (rows, association, mut model) = problem.finish(
             &mut kept,
             &scaling,
             &full,
@@ -169,11 +172,11 @@ fn fit_checked(
         )?;
         let k = params.n_clusters;
         model.explanation = Explanation {
-            clusters: explain::clusters(samples, &labels, weights, &association, k, &context)?,
+            clusters: explain::clusters(samples, &rows.labels, weights, &association, k, &context)?,
             tried: kept.trace.tried.clone(),
             k_path,
         };
-        Ok::<_, Error>((labels, model))
+        Ok::<_, Error>((rows, model))
     })?;
     model.sizes.iter_mut().for_each(|n| *n *= unit);
     model.explanation.clusters.iter_mut().for_each(|c| c.weight *= unit);
@@ -182,8 +185,9 @@ fn fit_checked(
     trace.seconds = clock.finish();
     let n_pieces = n_sizeable(&kept.graph, &units.weight, params.n_clusters);
     let pieces = (kept.n_fragments, n_pieces);
+    let finish::Labelled { labels, margins } = rows;
     let warnings = finish::warnings(&labels, &plan, pieces, &model, &trace);
-    Ok(Fit { labels, model, trace, warnings })
+    Ok(Fit { labels, margins, model, trace, warnings })
 }
 
 /// The power of two next to the mean of the weights.

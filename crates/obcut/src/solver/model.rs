@@ -14,9 +14,12 @@ use crate::matrix::Samples;
 use crate::normalize::{self, Scaling};
 use crate::observer::Observer;
 use crate::parallel::Context;
+use crate::solver::check::check_weights;
 use crate::solver::explain::Explanation;
 use crate::solver::params::{Params, Scale};
+use crate::solver::plane;
 use crate::solver::rule::{RowScore, Rule, best, top_two};
+use crate::solver::score::score;
 use crate::table::Table;
 
 /// Everything that is needed to label new rows.
@@ -43,6 +46,9 @@ pub struct Model {
     pub(crate) feature_names: Vec<String>,
     pub(crate) explanation: Explanation,
 }
+
+/// The score of a row that was not looked at.
+const NO_SCORE: RowScore = RowScore { label: 0, second: 0, margin: 0.0 };
 
 /// Gains of every cluster for every row.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +150,11 @@ impl Model {
         sums.chunks_exact(k).map(|sums| best(sums) as u32).collect()
     }
 
+    /// Cluster of every column of [`Self::transform`].
+    pub fn column_labels(&self) -> Vec<u32> {
+        column_labels(&self.rule)
+    }
+
     /// Label of every row.
     ///
     /// # Errors
@@ -209,13 +220,89 @@ impl Model {
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Vec<RowScore>, Error> {
-        let unit = (self.rule.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt();
-        let none = RowScore { label: 0, second: 0, margin: 0.0 };
-        let mut rows = vec![none; samples.n_rows()];
+        let unit = self.unit();
+        let mut rows = vec![NO_SCORE; samples.n_rows()];
         self.visit(samples, threads, observer, &mut rows, 1, |gains, out| {
             out[0] = top_two(gains, unit);
         })?;
         Ok(rows)
+    }
+
+    /// The same for a table that is checked and scaled.
+    pub(crate) fn explain_table(
+        &self,
+        table: &Table<'_>,
+        context: &Context<'_>,
+    ) -> Result<Vec<RowScore>, Error> {
+        let unit = self.unit();
+        let mut rows = vec![NO_SCORE; table.n()];
+        self.visit_table(table, context, &mut rows, 1, |gains, out| {
+            out[0] = top_two(gains, unit);
+        })?;
+        Ok(rows)
+    }
+
+    /// Margins of rows whose part of the graph is known, with their keys.
+    pub(crate) fn margins(
+        &self,
+        graph: &Graph,
+        (table, keys): (&Table<'_>, &[u64]),
+        context: &Context<'_>,
+    ) -> Result<Vec<f64>, Error> {
+        if self.prototypes.is_some() {
+            return Ok(self.explain_table(table, context)?.iter().map(|row| row.margin).collect());
+        }
+        let (unit, labeller) = (self.unit(), self.rule.labeller());
+        let mut margins = vec![0.0; graph.n_rows()];
+        context.map_into(graph.n_rows(), &mut margins, 1, |range, out| {
+            let mut gains = vec![0.0; self.n_clusters()];
+            for (i, out) in range.zip(out) {
+                labeller.gains(graph.row(i), &mut gains);
+                self.except(keys[i], &mut gains);
+                *out = top_two(&gains, unit).margin;
+            }
+        })?;
+        Ok(margins)
+    }
+
+    /// What margins are measured in.
+    fn unit(&self) -> f64 {
+        (self.rule.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt()
+    }
+
+    /// The label-free score of rows, between 0 and 1: the mean chance that a step from a row to an anchor
+    /// and back ends in the cluster it began in, times the entropy of the cluster sizes over its
+    /// largest value. With weights, if given.
+    ///
+    /// # Errors
+    /// As [`Self::predict`], and when the weights cannot be used.
+    pub fn score(
+        &self,
+        samples: &Samples<'_>,
+        weights: Option<&[f64]>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<f64, Error> {
+        check_weights(weights, samples.n_rows())?;
+        let labels = self.predict(samples, threads, observer)?;
+        let graph = self.transform(samples, threads, observer)?;
+        let ones = vec![1.0; if weights.is_none() { labels.len() } else { 0 }];
+        Ok(score(&graph, &labels, weights.unwrap_or(&ones), self.n_clusters()))
+    }
+
+    /// The rows in a plane, N × 2: their links times the anchors' embedding, along the two directions in
+    /// which the training rows' clusters differ most.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn plane(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Vec<f64>, Error> {
+        let graph = self.transform(samples, threads, observer)?;
+        plane::plane(&graph, &self.rule)
     }
 
     pub(crate) fn builder(&self, points: &Points) -> Builder {

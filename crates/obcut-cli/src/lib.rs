@@ -1,0 +1,67 @@
+//! The command `obcut`: parse, run, print the error, exit code. A library, so that the Python package
+//! can bring the same command.
+
+mod args;
+mod commands;
+mod failure;
+mod input;
+mod interrupt;
+mod output;
+mod progress;
+mod report;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use failure::Failure;
+
+/// Runs the command with its arguments, the first of which is its name. Returns the exit code.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error, &arguments),
+    };
+    let json = cli.talk.json;
+    match interrupt::install(json)
+        .and_then(|()| failure::guard(|| start(&cli).map_err(failure::about_stdout)))
+    {
+        Ok(()) => 0,
+        Err(error) if failure::is_broken_pipe(&error) => 0,
+        Err(error) => {
+            let failure = Failure::of(&error);
+            interrupt::claim_exit();
+            failure.print(json);
+            failure.exit_code
+        }
+    }
+}
+
+fn start(cli: &Cli) -> anyhow::Result<()> {
+    let talk = &cli.talk;
+    match &cli.command {
+        Command::Cluster(args) => commands::cluster::run(args, talk),
+        Command::Predict(args) => commands::predict::run(args, talk),
+        Command::Cut(args) => commands::cut::run(args, talk),
+        Command::Score(args) => commands::score::run(args, talk),
+        Command::Info(args) => commands::info::run(args, talk),
+        Command::Demo(args) => commands::demo::run(args, talk),
+        Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args, talk),
+    }
+}
+
+/// Help and version are what was asked for; anything else is a wrong use, told as JSON when the
+/// arguments hold `--json`, readable or not.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    let json = arguments.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");
+    if error.use_stderr() && json {
+        let failure = Failure::of_arguments(error);
+        failure.print(true);
+        return failure.exit_code;
+    }
+    // A closed pipe is no failure here either.
+    let _ = error.print();
+    if error.use_stderr() { 2 } else { 0 }
+}

@@ -1,0 +1,23 @@
+"""Scalable graph clustering: one-step bipartite graph cut (OBCut).
+
+The estimators are `OBCut`, which clusters the rows of a table and labels new
+ones, and `BipartiteCut`, which clusters both sides of a graph that you already
+have. `obcut.metrics` holds the usual scores, `obcut.datasets` a few data sets,
+`obcut.plot` pictures (with matplotlib).
+"""
+
+from obcut import datasets, metrics
+from obcut._bipartite import BipartiteCut
+from obcut._core import __version__
+from obcut._estimator import OBCut
+
+__all__ = ["BipartiteCut", "OBCut", "__version__", "datasets", "metrics", "plot"]
+
+
+def __getattr__(name):
+    # matplotlib is optional, and slow to import.
+    if name == "plot":
+        import importlib
+
+        return importlib.import_module("obcut.plot")
+    raise AttributeError(f"module 'obcut' has no attribute '{name}'")

@@ -1,0 +1,257 @@
+"""Data sets to try things on: the digits that are shipped, and generators.
+
+The generators give the same bytes for the same ``random_state`` on every
+machine; classes are of even size (`make_mixture` excepted), rows in random order.
+
+Examples
+--------
+>>> from obcut import datasets
+>>> X, y = datasets.make_moons(500, random_state=1)
+>>> X.shape, y.shape
+((500, 2), (500,))
+"""
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from obcut import _core
+from obcut._input import seed_of
+
+_State = int | np.random.RandomState | None
+_Labelled = tuple[NDArray[Any], NDArray[np.int32]]
+
+__all__ = ["load_digits", "make_blobs", "make_mixture", "make_moons", "make_rings", "make_subspaces"]
+
+
+def _count(value: Any, name: str) -> int:
+    if not isinstance(value, numbers.Integral) or value < 0:
+        raise ValueError(f"{name}={value!r} must be an integer of 0 or more.")
+    return int(value)
+
+
+def load_digits(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
+    """Load 1,797 handwritten digits of 8 x 8 pixels.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Return a pandas DataFrame and Series.
+
+    Returns
+    -------
+    digits : Bunch or tuple
+        ``data`` (1797, 64) in double precision, ``target``, ``feature_names``,
+        ``target_names`` and ``DESCR``.
+
+    Examples
+    --------
+    >>> from obcut import datasets
+    >>> datasets.load_digits().data.shape
+    (1797, 64)
+    """
+    data, target = _core.digits()
+    names = [f"pixel_{i // 8}_{i % 8}" for i in range(data.shape[1])]
+    if as_frame:
+        import pandas as pd
+
+        data = pd.DataFrame(data, columns=names)
+        target = pd.Series(target, name="digit")
+    if return_X_y:
+        return data, target
+    return Bunch(
+        data=data,
+        target=target,
+        feature_names=names,
+        target_names=list(range(10)),
+        DESCR=(
+            "Optical Recognition of Handwritten Digits: E. Alpaydin and C. Kaynak, UCI Machine "
+            "Learning Repository, 1998, https://doi.org/10.24432/C50P49, CC BY 4.0."
+        ),
+    )
+
+
+def make_blobs(
+    n_samples: int = 1000, n_features: int = 2, n_clusters: int = 3, *, spread: float = 1.0, random_state: _State = None
+) -> _Labelled:
+    """Make round clusters that k-means separates without error at the default spread.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of rows.
+    n_features : int, default=2
+        Number of columns.
+    n_clusters : int, default=3
+        Number of classes.
+    spread : float, default=1.0
+        Standard deviation around the centres.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    y : ndarray of shape (n_samples,)
+        The class of each.
+
+    Examples
+    --------
+    >>> from obcut import datasets
+    >>> X, y = datasets.make_blobs(100, 5, 4, random_state=0)
+    """
+    n, d, k = (
+        _count(n_samples, "n_samples"),
+        _count(n_features, "n_features"),
+        _count(n_clusters, "n_clusters"),
+    )
+    return _core.blobs(n, d, k, float(spread), seed_of(random_state))
+
+
+def make_moons(n_samples: int = 1000, *, noise: float = 0.05, random_state: _State = None) -> _Labelled:
+    """Make two half circles that interlock.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of rows.
+    noise : float, default=0.05
+        Standard deviation of the noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The rows.
+    y : ndarray of shape (n_samples,)
+        The class of each.
+
+    Examples
+    --------
+    >>> from obcut import datasets
+    >>> X, y = datasets.make_moons(200, random_state=0)
+    """
+    return _core.moons(_count(n_samples, "n_samples"), float(noise), seed_of(random_state))
+
+
+def make_rings(
+    n_samples: int = 1000, n_rings: int = 3, *, noise: float = 0.05, random_state: _State = None
+) -> _Labelled:
+    """Make rings around one centre.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of rows.
+    n_rings : int, default=3
+        Number of rings.
+    noise : float, default=0.05
+        Standard deviation of the noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The rows.
+    y : ndarray of shape (n_samples,)
+        The class of each.
+
+    Examples
+    --------
+    >>> from obcut import datasets
+    >>> X, y = datasets.make_rings(300, 3, random_state=0)
+    """
+    n, k = _count(n_samples, "n_samples"), _count(n_rings, "n_rings")
+    return _core.rings(n, k, float(noise), seed_of(random_state))
+
+
+def make_subspaces(
+    n_samples: int = 2000,
+    n_features: int = 30,
+    n_clusters: int = 5,
+    *,
+    dimension: int = 4,
+    noise: float = 0.01,
+    random_state: _State = None,
+) -> _Labelled:
+    """Make flat sheets through the origin, one subspace for every class.
+
+    Parameters
+    ----------
+    n_samples : int, default=2000
+        Number of rows.
+    n_features : int, default=30
+        Number of columns.
+    n_clusters : int, default=5
+        Number of subspaces.
+    dimension : int, default=4
+        Dimension of each.
+    noise : float, default=0.01
+        Standard deviation of the noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    y : ndarray of shape (n_samples,)
+        The class of each.
+
+    Examples
+    --------
+    >>> from obcut import datasets
+    >>> X, y = datasets.make_subspaces(500, random_state=0)
+    """
+    n, d, k = (
+        _count(n_samples, "n_samples"),
+        _count(n_features, "n_features"),
+        _count(n_clusters, "n_clusters"),
+    )
+    return _core.subspaces(n, d, k, _count(dimension, "dimension"), float(noise), seed_of(random_state))
+
+
+def make_mixture(
+    n_samples: int = 10000, n_features: int = 32, n_clusters: int = 10, *, random_state: _State = None
+) -> _Labelled:
+    """Make clusters of uneven size and shape in single precision, for large experiments.
+
+    Parameters
+    ----------
+    n_samples : int, default=10000
+        Number of rows.
+    n_features : int, default=32
+        Number of columns.
+    n_clusters : int, default=10
+        Number of classes.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), float32
+        The rows.
+    y : ndarray of shape (n_samples,)
+        The class of each.
+
+    Examples
+    --------
+    >>> from obcut import datasets
+    >>> X, y = datasets.make_mixture(1000, random_state=0)
+    >>> X.dtype
+    dtype('float32')
+    """
+    n, d, k = (
+        _count(n_samples, "n_samples"),
+        _count(n_features, "n_features"),
+        _count(n_clusters, "n_clusters"),
+    )
+    return _core.mixture(n, d, k, seed_of(random_state))

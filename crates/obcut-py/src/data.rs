@@ -1,0 +1,104 @@
+//! Data: the digits that are shipped, and the generators.
+
+use numpy::{PyArray1, PyArrayMethods};
+use obcut::Matrix;
+use obcut::synthetic::{self, Labelled};
+use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::arrays::labels;
+
+/// Rows, and the class of each.
+type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i32>>);
+
+/// The handwritten digits, 1,797 rows of 64 pixels.
+#[pyfunction]
+pub fn digits(py: Python<'_>) -> PyResult<Pair<'_>> {
+    pair(py, obcut_data::digits())
+}
+
+/// Round clusters.
+#[pyfunction]
+pub fn blobs(
+    py: Python<'_>,
+    n: usize,
+    n_features: usize,
+    n_clusters: usize,
+    spread: f64,
+    seed: u64,
+) -> PyResult<Pair<'_>> {
+    let found = py.detach(|| synthetic::blobs(n, n_features, n_clusters, spread, seed));
+    pair(py, found)
+}
+
+/// Two half circles.
+#[pyfunction]
+pub fn moons(py: Python<'_>, n: usize, noise: f64, seed: u64) -> PyResult<Pair<'_>> {
+    let found = py.detach(|| synthetic::moons(n, noise, seed));
+    pair(py, found)
+}
+
+/// Rings around one centre.
+#[pyfunction]
+pub fn rings(
+    py: Python<'_>,
+    n: usize,
+    n_rings: usize,
+    noise: f64,
+    seed: u64,
+) -> PyResult<Pair<'_>> {
+    let found = py.detach(|| synthetic::rings(n, n_rings, noise, seed));
+    pair(py, found)
+}
+
+/// Flat sheets through the origin.
+#[pyfunction]
+pub fn subspaces(
+    py: Python<'_>,
+    n: usize,
+    n_features: usize,
+    n_clusters: usize,
+    dimension: usize,
+    noise: f64,
+    seed: u64,
+) -> PyResult<Pair<'_>> {
+    let found =
+        py.detach(|| synthetic::subspaces(n, n_features, n_clusters, dimension, noise, seed));
+    pair(py, found)
+}
+
+/// Uneven clusters, in single precision.
+#[pyfunction]
+pub fn mixture(
+    py: Python<'_>,
+    n: usize,
+    n_features: usize,
+    n_clusters: usize,
+    seed: u64,
+) -> PyResult<Pair<'_>> {
+    let found = py.detach(|| synthetic::mixture(n, n_features, n_clusters, seed));
+    pair(py, found)
+}
+
+fn pair(py: Python<'_>, data: Labelled) -> PyResult<Pair<'_>> {
+    let rows = match data.matrix {
+        Matrix::Dense32 { values, n_rows, n_cols } => {
+            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+        }
+        Matrix::Dense64 { values, n_rows, n_cols } => {
+            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+        }
+        _ => return Err(PyValueError::new_err("the generators make dense tables")),
+    };
+    Ok((rows, labels(py, data.labels)))
+}
+
+/// A file that cannot be read or written, as Python raises it.
+pub fn unreadable(error: obcut_data::Error) -> PyErr {
+    let text = error.to_string();
+    if text.contains("exists") {
+        PyFileExistsError::new_err(text)
+    } else {
+        PyOSError::new_err(text)
+    }
+}

@@ -1,0 +1,79 @@
+//! Fits: of a table, and of a graph that is given.
+
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use obcut::CutParams;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Table, labels};
+use crate::model::Model;
+use crate::settings::{Arrays, params};
+use crate::watch::watched;
+
+/// Clusters the rows of a table. Returns a dict of what was found.
+#[pyfunction]
+#[pyo3(signature = (table, settings, *, paper=false, weights=None, init=None, anchors=None, names=None, listener=None))]
+pub fn fit<'py>(
+    py: Python<'py>,
+    table: Table<'py>,
+    settings: &str,
+    paper: bool,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    init: Option<Vec<u32>>,
+    anchors: Option<PyReadonlyArray2<'py, f64>>,
+    names: Option<Vec<String>>,
+    listener: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
+    let params = params(paper, settings, Arrays { init, anchors })?;
+    let samples = table.samples()?;
+    let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
+    let found = watched(py, listener, |watch| obcut::fit(&samples, weights, &params, watch))?;
+    let obcut::Fit { labels: row_labels, margins, mut model, trace, warnings } = found;
+    model.set_feature_names(names.unwrap_or_default());
+    let out = PyDict::new(py);
+    let seconds = PyDict::new(py);
+    trace.seconds.iter().try_for_each(|(stage, s)| seconds.set_item(stage, s))?;
+    out.set_item("labels", labels(py, row_labels))?;
+    out.set_item("confidence", PyArray1::from_vec(py, margins))?;
+    out.set_item("n_iter", trace.n_iter())?;
+    out.set_item("converged", trace.stop.converged())?;
+    out.set_item("objective", PyArray1::from_slice(py, &trace.objective))?;
+    out.set_item("cut", PyArray1::from_slice(py, &trace.cut))?;
+    out.set_item("seconds", seconds)?;
+    out.set_item("warnings", warnings)?;
+    out.set_item("model", Model(model))?;
+    Ok(out)
+}
+
+/// Cuts a graph that is given. Returns a dict of what was found.
+#[pyfunction]
+#[pyo3(signature = (table, n_clusters, *, anchor_weights, normalize_rows, n_init, max_iter, seed, threads, listener=None))]
+pub fn cut<'py>(
+    py: Python<'py>,
+    table: Table<'py>,
+    n_clusters: usize,
+    anchor_weights: &str,
+    normalize_rows: bool,
+    n_init: usize,
+    max_iter: usize,
+    seed: u64,
+    threads: usize,
+    listener: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let anchor_weights = anchor_weights
+        .parse()
+        .map_err(|error: obcut::ParamError| PyValueError::new_err(error.to_string()))?;
+    let params =
+        CutParams { n_clusters, anchor_weights, normalize_rows, n_init, max_iter, seed, threads };
+    let graph = table.samples()?;
+    let found = watched(py, listener, |watch| obcut::cut(&graph, &params, watch))?;
+    let out = PyDict::new(py);
+    out.set_item("row_labels", labels(py, found.row_labels))?;
+    out.set_item("column_labels", labels(py, found.column_labels))?;
+    out.set_item("cut", PyArray1::from_vec(py, found.trace))?;
+    out.set_item("converged", found.stop.converged())?;
+    out.set_item("warnings", found.warnings)?;
+    Ok(out)
+}

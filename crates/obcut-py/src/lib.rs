@@ -1,0 +1,42 @@
+//! The extension module `obcut._core`: views of NumPy arrays in, vectors out, the interpreter's lock
+//! released in between. What users see is the Python package around it.
+
+// Every function of a module is called from Python, where its docstring is seen.
+#![allow(missing_docs)]
+
+mod arrays;
+mod data;
+mod errors;
+mod fit;
+mod metrics;
+mod model;
+mod settings;
+mod watch;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::data::{blobs, digits, mixture, moons, rings, subspaces};
+    #[pymodule_export]
+    use super::fit::{cut, fit};
+    #[pymodule_export]
+    use super::main;
+    #[pymodule_export]
+    use super::metrics::{ami, nmi, scores};
+    #[pymodule_export]
+    use super::model::Model;
+
+    #[allow(non_upper_case_globals)]
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// Runs the command `obcut` with these arguments, the first of which is its name; returns the exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| obcut_cli::run(arguments))
+}
