@@ -16,7 +16,7 @@ use crate::table::{Gathered, Table};
 
 /// How the centres start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seeding {
+pub enum Seeding {
     /// Distinct random rows.
     Rows,
     /// k-means++: rows far from the centres chosen so far are likelier.
@@ -25,7 +25,7 @@ pub(crate) enum Seeding {
 
 /// How much work is done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     pub seeding: Seeding,
     /// Lloyd iterations at most.
     pub iterations: usize,
@@ -40,6 +40,8 @@ pub(crate) struct Schedule {
     pub full_passes: usize,
     /// Fall of the inertia, as a part of it, below which an iteration is the last.
     pub tol: f64,
+    /// Whether restarts are judged by plain distances rather than squared ones.
+    pub plain: bool,
 }
 
 impl Schedule {
@@ -53,16 +55,19 @@ impl Schedule {
         more_iterations: 0,
         full_passes: 0,
         tol: 0.0,
+        plain: false,
     };
 }
 
 /// The result of k-means.
 #[derive(Clone, Debug)]
-pub(crate) struct Centers {
+pub struct Centers {
     /// k × d, scaled space.
     pub values: Vec<f64>,
     /// Weighted sum of squared distances on the rows that were iterated on.
     pub inertia: f64,
+    /// The same of plain distances.
+    pub plain: f64,
 }
 
 /// One pass over the rows: the nearest centre of each with the squared distance to it, and the sums that
@@ -77,14 +82,14 @@ struct Pass {
 
 /// Weighted rows with their keys.
 #[derive(Clone)]
-pub(crate) struct Weighted<'t, 'a> {
+pub struct Weighted<'t, 'a> {
     pub table: &'t Table<'a>,
     pub weights: &'t [f64],
     pub keys: &'t [u64],
 }
 
 /// Some of the rows.
-pub(crate) struct Sample<'a> {
+pub struct Sample<'a> {
     /// Positions of the rows, ascending.
     pub chosen: Vec<u32>,
     rows: Gathered<'a>,
@@ -123,7 +128,7 @@ impl Sample<'_> {
 }
 
 /// Finds `k` centres; there must be at least `k` rows.
-pub(crate) fn fit(
+pub fn fit(
     rows: &Weighted<'_, '_>,
     k: usize,
     schedule: Schedule,
@@ -168,10 +173,15 @@ fn best_of(
             Seeding::Rows => random::choose(rows.keys, k, stream),
             Seeding::PlusPlus => plus_plus(rows, k, stream, context)?,
         };
-        let start = Centers { values: gather(rows.table, &chosen), inertia: f64::INFINITY };
+        let start = Centers {
+            values: gather(rows.table, &chosen),
+            inertia: f64::INFINITY,
+            plain: f64::INFINITY,
+        };
         let limits = (schedule.iterations, schedule.tol);
         let centers = lloyd(rows, start, limits, context, stage)?;
-        if best.as_ref().is_none_or(|b| centers.inertia < b.inertia) {
+        let value = |c: &Centers| if schedule.plain { c.plain } else { c.inertia };
+        if best.as_ref().is_none_or(|b| value(&centers) < value(b)) {
             best = Some(centers);
         }
     }
@@ -280,7 +290,11 @@ fn lloyd(
         let points = rows.table.points(centers.values);
         let pass = pass(rows, &points, &norms, context)?;
         let settled = iteration > 0 && centers.inertia - pass.inertia < tol * pass.inertia;
-        centers = Centers { inertia: pass.inertia, values: points.values };
+        centers = Centers {
+            inertia: pass.inertia,
+            plain: pass.nearest.iter().zip(rows.weights).map(|(near, w)| w * near.1.sqrt()).sum(),
+            values: points.values,
+        };
         let same = |(a, b): (&(u32, f64), &(u32, f64))| a.0 == b.0;
         if iteration > 0 && pass.nearest.iter().zip(&last).all(same) {
             break;
@@ -305,7 +319,7 @@ fn lloyd(
 }
 
 /// Nearest centre of every row; ties go to the lower index.
-pub(crate) fn assign(
+pub fn assign(
     table: &Table<'_>,
     points: &Points,
     context: &Context<'_>,
@@ -406,7 +420,7 @@ fn fill_empty(
 }
 
 /// Minus the squared distance of a row to every point, to full precision.
-pub(crate) fn nearest_point(table: &Table<'_>, i: usize, points: &Points) -> Vec<f64> {
+pub fn nearest_point(table: &Table<'_>, i: usize, points: &Points) -> Vec<f64> {
     let mut row = vec![0.0; table.d()];
     table.row(i, &mut row);
     points.values.chunks_exact(table.d()).map(|a| -squared_distance(&row, a)).collect()
