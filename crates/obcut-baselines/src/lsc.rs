@@ -4,16 +4,21 @@
 //! Rows are linked to their r nearest of p landmarks by a Gaussian whose width is the mean *squared*
 //! distance, as in the published program: on large numbers the weights of a row are all alike, and the
 //! result depends on the scale of the features. `sigma = distance` takes the mean plain distance instead.
+//!
+//! Differs from the published program where the graph is in pieces: the vector that is dropped is the
+//! trivial one, not whichever the solver returns first.
 
 use obcut::table::Table;
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
-use crate::pieces::embedding::{columns_from, unit_rows};
+use crate::pieces::embedding::{columns_from, trivial_first, unit_rows};
 use crate::pieces::links::{column_sums, nearest_landmarks, right_singular, times};
 use crate::pieces::means::{Flavour, centers, cluster_points};
 
+/// Singular values this near to 1 are one value, repeated since the graph is in pieces.
+const REPEATED: f64 = 1e-7;
 /// Singular values below this part of the largest are noise (squared: 1e-10 of the largest).
 const NOISE: f64 = 1e-5;
 
@@ -113,6 +118,14 @@ fn links(job: &Job<'_>, landmarks: Vec<f64>, r: usize, width: Width) -> Result<G
     Ok(links)
 }
 
+/// The trivial right singular vector: Z'1, of unit length.
+fn trivial_of(links: &Graph) -> Vec<f64> {
+    let mut trivial = column_sums(links);
+    let norm = trivial.iter().map(|v| v * v).sum::<f64>().sqrt();
+    trivial.iter_mut().for_each(|v| *v /= norm.max(f64::MIN_POSITIVE));
+    trivial
+}
+
 /// Squared distances to Gaussian weights that sum to one in every row.
 fn weigh(links: &mut Graph, sigma: f64) {
     for i in 0..links.n_rows() {
@@ -134,6 +147,9 @@ fn embed(job: &Job<'_>, links: &Graph) -> Result<Vec<f64>, Error> {
     let stream = job.stream.named("spectrum");
     let (values, mut vectors) = right_singular(links, job.k + 1, stream, job.context)?;
     let width = values.len();
+    let trivial = trivial_of(links);
+    let block = values.iter().filter(|&&v| v > 1.0 - REPEATED).count();
+    trivial_first(&mut vectors, width, block, &trivial);
     let usable = values.iter().filter(|&&v| v > NOISE * values[0]).count().max(2).min(width);
     for row in vectors.chunks_exact_mut(width) {
         row.iter_mut().zip(&values).for_each(|(v, s)| *v /= s.max(f64::MIN_POSITIVE));
