@@ -13,6 +13,7 @@ use obcut_data::{LoadOptions, Source};
 use crate::job::Job;
 
 /// Three planes of twenty rows in eight dimensions, in closed form, rows of unit length.
+#[allow(dead_code)]
 pub(crate) fn planes() -> Matrix {
     let mut values = Vec::new();
     for plane in 0..3 {

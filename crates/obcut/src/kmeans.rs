@@ -480,7 +480,7 @@ mod tests {
         // All centres but one far away: all but one are empty at first.
         let mut values = vec![50.0; k * d];
         values[..d].fill(0.0);
-        let mut centers = Centers { values, inertia: f64::INFINITY };
+        let mut centers = Centers { values, inertia: f64::INFINITY, plain: f64::INFINITY };
         for _ in 0..12 {
             let last = centers.inertia;
             centers = lloyd(&rows, centers, (1, 0.0), &context, Stage::Start).unwrap();
