@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from bench import DATA, FULL, K, OBCUT, ROOT, commit, faces, machine, table
+from bench import DATA, FULL, OBCUT, ROOT, K, commit, faces, machine, table
 
 ANCHORS = 1000
 METHODS = {
@@ -91,10 +91,11 @@ def main():
                 cells[name].append(f"{seconds:.2f} s, {peak / 1e9:.2f} GB")
     text = [
         "# All methods: seconds and memory\n",
-        f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, median "
-        f"of {args.repeats} rounds (one where a run takes more than a minute), default settings but for: {ANCHORS} anchors, "
-        "landmarks or representatives for `obcut distance`, `lsc` and `u-spec`, one start for `kmeans`, 200 supernodes "
-        "for `escg`, which needs at least k. Seconds of the fit, peak memory of the process, which holds the rows "
+        f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, "
+        f"median of {args.repeats} rounds (one where a run takes more than a minute), default settings but for: "
+        f"{ANCHORS} anchors, landmarks or representatives for `obcut distance`, `lsc` and `u-spec`, one start for "
+        "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit, peak memory of the process, "
+        "which holds the rows "
         f"({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commit {commit()}.\n",
         table(["method", *(f"{n:,}" for n in sizes)], [[name, *cells[name]] for name in names]),
     ]

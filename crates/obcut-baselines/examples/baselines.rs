@@ -16,7 +16,8 @@ use obcut_data::{LoadOptions, Source};
 const SEEDS: u64 = 5;
 
 /// A reference figure: method, settings, data set, step between the rows taken, NMI and its deviation.
-type Reference = (&'static str, &'static [(&'static str, &'static str)], &'static str, usize, f64, f64);
+type Reference =
+    (&'static str, &'static [(&'static str, &'static str)], &'static str, usize, f64, f64);
 
 const REFERENCES: &[Reference] = &[
     ("kmeans", &[], "PenDigits", 16, 67.55, 0.81),
@@ -28,7 +29,14 @@ const REFERENCES: &[Reference] = &[
     ("ssc", &[("alpha", "20"), ("scale", "unit")], "USPS", 16, 53.42, 1.41),
     ("ssc", &[("alpha", "20"), ("scale", "unit")], "COIL20", 2, 84.64, 1.38),
     ("ssc", &[("alpha", "20"), ("scale", "unit")], "Yale", 3, 100.0, 0.0),
-    ("ssc", &[("alpha", "20"), ("scale", "unit"), ("variant", "outlier")], "PenDigits", 16, 70.31, 0.0),
+    (
+        "ssc",
+        &[("alpha", "20"), ("scale", "unit"), ("variant", "outlier")],
+        "PenDigits",
+        16,
+        70.31,
+        0.0,
+    ),
     ("ssc", &[("alpha", "20"), ("scale", "unit"), ("variant", "outlier")], "USPS", 16, 43.46, 0.86),
     ("ssc", &[("alpha", "800"), ("rho", "0.7"), ("variant", "affine")], "USPS", 16, 43.15, 1.54),
     ("ssc", &[("alpha", "800"), ("rho", "0.7"), ("variant", "affine")], "COIL20", 2, 49.30, 1.10),
@@ -44,8 +52,22 @@ const REFERENCES: &[Reference] = &[
     ("ssc-omp", &[("sparsity", "5"), ("scale", "unit")], "COIL20", 2, 60.93, 3.19),
     ("ssc-omp", &[("sparsity", "5"), ("scale", "unit")], "Yale", 1, 99.62, 0.0),
     ("ssc-omp", &[("sparsity", "5"), ("scale", "unit")], "LR", 10, 11.44, 0.33),
-    ("ssc-omp", &[("sparsity", "5"), ("scale", "unit"), ("form", "python")], "USPS", 16, 40.47, 0.89),
-    ("ssc-omp", &[("sparsity", "5"), ("scale", "unit"), ("form", "python")], "COIL20", 2, 52.57, 0.36),
+    (
+        "ssc-omp",
+        &[("sparsity", "5"), ("scale", "unit"), ("form", "python")],
+        "USPS",
+        16,
+        40.47,
+        0.89,
+    ),
+    (
+        "ssc-omp",
+        &[("sparsity", "5"), ("scale", "unit"), ("form", "python")],
+        "COIL20",
+        2,
+        52.57,
+        0.36,
+    ),
     ("lsc", &[("p", "100")], "PenDigits", 16, 72.89, 0.91),
     ("lsc", &[("p", "100")], "PenDigits", 8, 70.33, 2.02),
     ("lsc", &[("p", "100")], "USPS", 8, 50.94, 1.27),
