@@ -1,4 +1,4 @@
-//! k-means itself: k-means++, squared distances, several starts on all rows.
+//! k-means itself: greedy k-means++ as in scikit-learn, several starts, all rows.
 
 use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage};
 
@@ -31,7 +31,7 @@ impl Clusterer for KMeans {
         require(max_iter > 0, "max_iter", max_iter, "1 or more")?;
         let preparation = Preparation { scale, may_move: true };
         job::run(samples, k, run, observer, preparation, |job| {
-            let flavour = Flavour::plus_plus(max_iter, n_init);
+            let flavour = Flavour::greedy(max_iter, n_init);
             job.time(Stage::KMeans, |job| {
                 cluster_rows(job.table, k, flavour, job.stream, job.context)
             })

@@ -38,7 +38,7 @@ impl Method {
     pub fn summary(self) -> &'static str {
         match self {
             Self::Obcut => "one-step bipartite graph cut, everything automatic",
-            Self::KMeans => "Lloyd's k-means from k-means++",
+            Self::KMeans => "Lloyd's k-means from greedy k-means++",
             Self::USpec => {
                 "transfer cut over approximate nearest representatives (Huang et al. 2020)"
             }

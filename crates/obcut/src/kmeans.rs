@@ -4,7 +4,7 @@
 //! the order of the rows nor the number of threads. Anchors start from random rows: k-means++ likes
 //! outliers, and outlier anchors become fragments of the graph.
 
-use std::ops::Range;
+mod seed;
 
 use crate::block::{BLOCK, Points, Scratch};
 use crate::error::Error;
@@ -21,6 +21,8 @@ pub enum Seeding {
     Rows,
     /// k-means++: rows far from the centres chosen so far are likelier.
     PlusPlus,
+    /// The same with several draws for every centre, of which the best is kept.
+    Greedy,
 }
 
 /// How much work is done.
@@ -171,7 +173,8 @@ fn best_of(
         let stream = stream.nth(restart);
         let chosen = match schedule.seeding {
             Seeding::Rows => random::choose(rows.keys, k, stream),
-            Seeding::PlusPlus => plus_plus(rows, k, stream, context)?,
+            Seeding::PlusPlus => seed::plus_plus(rows, k, stream, context)?,
+            Seeding::Greedy => seed::greedy(rows, k, stream, context)?,
         };
         let start = Centers {
             values: gather(rows.table, &chosen),
@@ -195,80 +198,6 @@ fn gather(table: &Table<'_>, chosen: &[u32]) -> Vec<f64> {
         table.row(i as usize, out);
     }
     values
-}
-
-/// k-means++ by exponential clocks: the row whose clock -ln(u)/(w D^2) rings first is drawn with
-/// probability proportional to w D^2, and the draw depends on contents alone.
-fn plus_plus(
-    rows: &Weighted<'_, '_>,
-    k: usize,
-    stream: Stream,
-    context: &Context<'_>,
-) -> Result<Vec<u32>, Error> {
-    let (n, d) = (rows.table.n(), rows.table.d());
-    let mut nearest = vec![f64::INFINITY; n];
-    let first = (0..n)
-        .min_by(|&a, &b| {
-            let clock = |i: usize| -stream.uniform(rows.keys[i]).ln() / rows.weights[i];
-            clock(a).total_cmp(&clock(b)).then(rows.keys[a].cmp(&rows.keys[b]))
-        })
-        .expect("at least one row");
-    let mut chosen = vec![first as u32];
-    let mut center = vec![0.0; d];
-    while chosen.len() < k {
-        let stream = stream.nth(chosen.len());
-        rows.table.row(*chosen.last().expect("one at least") as usize, &mut center);
-        let points = rows.table.points(center.clone());
-        let firsts = context.map_into(n, &mut nearest, 1, |range, nearest| {
-            first_clock(rows, range, &points, nearest, stream)
-        })?;
-        let best = firsts
-            .into_iter()
-            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
-            .expect("at least one chunk");
-        if best.0.is_finite() {
-            chosen.push(best.2);
-        } else {
-            // Every row coincides with a centre at working precision: take any that is not one.
-            let taken: std::collections::HashSet<u32> = chosen.iter().copied().collect();
-            let free =
-                (0..n as u32).filter(|i| !taken.contains(i)).min_by_key(|&i| rows.keys[i as usize]);
-            chosen.push(free.unwrap_or(0));
-        }
-    }
-    Ok(chosen)
-}
-
-/// The row of a range whose clock rings first, after the distances to the nearest centre have taken in
-/// one more centre.
-fn first_clock(
-    rows: &Weighted<'_, '_>,
-    range: Range<usize>,
-    points: &Points,
-    nearest: &mut [f64],
-    stream: Stream,
-) -> (f64, u64, u32) {
-    let (mut distance, mut scratch) = (Vec::new(), Scratch::default());
-    let mut best = (f64::INFINITY, u64::MAX, 0u32);
-    for (start, nearest) in range.step_by(BLOCK).zip(nearest.chunks_mut(BLOCK)) {
-        let block = rows.table.block(start..start + nearest.len(), points, &mut scratch);
-        for (r, near) in nearest.iter_mut().enumerate() {
-            block.distances(r, &[0], &mut distance);
-            let i = start + r;
-            *near = near.min(distance[0]);
-            let mass = rows.weights[i] * *near;
-            let u = stream.uniform(rows.keys[i]);
-            // -ln u >= 1 - u: most rows are out without their logarithm.
-            if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
-                continue;
-            }
-            let this = (-u.ln() / mass, rows.keys[i], i as u32);
-            if (this.0, this.1) < (best.0, best.1) {
-                best = this;
-            }
-        }
-    }
-    best
 }
 
 /// Up to `iterations` of Lloyd, ending early when no label changes or the inertia hardly falls.
@@ -491,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn plus_plus_draws_distinct_rows_and_takes_every_far_group() {
+    fn seeds_are_distinct_rows_and_take_every_far_group() {
         let (n, d, k) = (200, 2, 4);
         let x: Vec<f64> =
             (0..n).flat_map(|i| [f64::from((i % 4) as u8) * 100.0, i as f64 * 1e-3]).collect();
@@ -499,10 +428,12 @@ mod tests {
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
         let rows = Weighted { table: &table, weights: &weights, keys: &keys };
         let context = Context::new(1, &Silent).unwrap();
-        for seed in 0..10 {
-            let chosen = plus_plus(&rows, k, Stream::new(seed), &context).unwrap();
-            let groups: std::collections::HashSet<u32> = chosen.iter().map(|i| i % 4).collect();
-            assert_eq!(groups.len(), 4);
+        for number in 0..10 {
+            for draw in [seed::plus_plus, seed::greedy] {
+                let chosen = draw(&rows, k, Stream::new(number), &context).unwrap();
+                let groups: std::collections::HashSet<u32> = chosen.iter().map(|i| i % 4).collect();
+                assert_eq!(groups.len(), 4);
+            }
         }
     }
 

@@ -29,6 +29,12 @@ impl Flavour {
         let seeding = Seeding::PlusPlus;
         Self { schedule: Schedule { iterations, restarts, seeding, ..Schedule::ALL_ROWS } }
     }
+
+    /// Greedy k-means++, squared distances.
+    pub fn greedy(iterations: usize, restarts: usize) -> Self {
+        let seeding = Seeding::Greedy;
+        Self { schedule: Schedule { iterations, restarts, seeding, ..Schedule::ALL_ROWS } }
+    }
 }
 
 /// Centres (k × d) of the rows of a table.
