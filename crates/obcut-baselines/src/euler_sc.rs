@@ -26,7 +26,8 @@ use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::angles::waves;
 use crate::pieces::embedding::unit_rows;
-use crate::pieces::explicit::{self, Cut, Features, MANY_ROWS, Precision, Solver, Task, blocks};
+use crate::pieces::explicit::{self, Cut, MANY_ROWS, Precision, Solver, Task};
+use crate::pieces::features::{Features, blocks};
 use crate::pieces::means::Flavour;
 
 /// Least degree, as a part of the number of rows.
@@ -280,4 +281,165 @@ fn pass<T: Real>(
         },
     )?;
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{near, planes, subset, with_job};
+    use obcut::random::Stream;
+    use obcut::{Matrix, Silent};
+
+    fn labels(method: &EulerSc, matrix: &Matrix, k: usize, threads: usize) -> Clustering {
+        let run = Run { threads, ..Run::default() };
+        method.cluster(&matrix.samples().unwrap(), k, &run, &Silent).unwrap()
+    }
+
+    fn dense(values: Vec<f64>, n_cols: usize) -> Matrix {
+        Matrix::Dense64 { n_rows: values.len() / n_cols, values, n_cols }
+    }
+
+    fn task(job: &Job<'_>, solver: Solver) -> Task {
+        Task { count: 10, floor: FLOOR, solver, stream: job.stream }
+    }
+
+    #[test]
+    fn degrees_and_spectrum_agree_with_the_prototype_for_both_solvers() {
+        let Some((matrix, _)) = subset("PenDigits", 16) else { return };
+        with_job(&matrix, 10, Scale::MinMax, false, |job| {
+            let features = Euler { table: job.table, alpha: 0.5 };
+            let cut = explicit::cut::<f64>(&features, task(job, Solver::Svd), job.context)?;
+            assert!(near(cut.degrees[0], 520.20553265, 1e-9), "{}", cut.degrees[0]);
+            let least = cut.degrees.iter().fold(f64::INFINITY, |a, &b| a.min(b));
+            let most = cut.degrees.iter().fold(0.0, |a: f64, &b| a.max(b));
+            assert!((least - 459.436).abs() < 5e-4 && (most - 578.262).abs() < 5e-4);
+            let expected = [
+                1.0, 0.07724252, 0.06002746, 0.03824309, 0.02243076, 0.01537937, 0.01163347,
+                0.00887901, 0.00666332, 0.00527622,
+            ];
+            let values = &cut.values;
+            assert!(values.iter().zip(expected).all(|(a, b)| near(*a, b, 1e-6)), "{values:?}");
+            let other = explicit::cut::<f64>(&features, task(job, Solver::Stiefel), job.context)?;
+            let sum = |cut: &Cut<f64>| cut.values.iter().sum::<f64>();
+            assert!(near(sum(&other), sum(&cut), 1e-8), "{} {}", sum(&other), sum(&cut));
+            let single = explicit::cut::<f32>(&features, task(job, Solver::Svd), job.context)?;
+            assert!(single.values.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn refinement_lowers_the_cut_to_that_of_the_prototype_and_never_raises_it() {
+        let Some((matrix, _)) = subset("PenDigits", 16) else { return };
+        with_job(&matrix, 10, Scale::MinMax, false, |job| {
+            let features = Euler { table: job.table, alpha: 0.5 };
+            let mut cut = explicit::cut::<f64>(&features, task(job, Solver::Svd), job.context)?;
+            unit_rows(&mut cut.vectors, 10);
+            for seed in 0..5 {
+                let (flavour, stream) = (Flavour::plus_plus(100, 5), Stream::new(seed));
+                let start = explicit::cluster(&cut.vectors, 10, 10, flavour, stream, job.context)?;
+                let values = refine::<f64>(&features, &cut.degrees, start, 10, job.context)?.1;
+                assert!(values.windows(2).all(|pair| pair[1] <= pair[0]), "{values:?}");
+                assert!((8.822..8.832).contains(&values[0]), "{}", values[0]);
+                assert!((8.815..8.820).contains(&values[values.len() - 1]));
+            }
+            Ok(())
+        });
+    }
+
+    /// On the planes: similarities by their formula, the cut by its definition, centres by distances.
+    #[test]
+    fn features_cut_and_centres_equal_the_plain_formulas() {
+        with_job(&planes(), 3, Scale::MinMax, false, |job| {
+            let (n, d) = (job.n, job.d);
+            let features = Euler { table: job.table, alpha: 0.5 };
+            let mut x = vec![0.0; n * d];
+            x.chunks_exact_mut(d).enumerate().for_each(|(i, row)| job.table.row(i, row));
+            assert!(x.iter().all(|v| (0.0..=1.0).contains(v)));
+            let mut phi = vec![0.0; n * 2 * d];
+            features.fill(0..n, &mut Scratch::default(), &mut phi);
+            let similarity = |i: usize, j: usize| {
+                (0..d).map(|q| (0.5 * PI * (x[i * d + q] - x[j * d + q])).cos()).sum::<f64>()
+                    / d as f64
+            };
+            let inner = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            let row = |i: usize| &phi[i * 2 * d..(i + 1) * 2 * d];
+            for i in 0..n {
+                for j in 0..n {
+                    assert!(similarity(i, j) >= 0.0);
+                    assert!((similarity(i, j) - inner(row(i), row(j))).abs() < 1e-14);
+                }
+            }
+            let degree = |i: usize| (0..n).map(|j| similarity(i, j)).sum::<f64>();
+            let degrees: Vec<f64> = (0..n).map(degree).collect();
+            let mut labels: Vec<u32> = (0..n as u32).map(|i| i % 3).collect();
+            let clusters = pass::<f64>(&features, &degrees, &mut labels, None, 4, job.context)?.0;
+            let mut plain = 1.0;
+            for j in 0..3 {
+                let inside: Vec<usize> = (0..n).filter(|&i| labels[i] == j).collect();
+                let volume: f64 = inside.iter().map(|&i| degrees[i]).sum();
+                let outside = |i: usize| {
+                    (0..n).filter(|&o| labels[o] != j).map(|o| similarity(i, o)).sum::<f64>()
+                };
+                plain += inside.iter().map(|&i| outside(i)).sum::<f64>() / volume;
+            }
+            assert!(near(clusters.value(), plain, 1e-12), "{} {plain}", clusters.value());
+            let centers = Centers::<f64>::of(&clusters);
+            let mut next = labels.clone();
+            pass(&features, &degrees, &mut next, Some(&centers), 4, job.context)?;
+            for i in 0..n {
+                let distance = |j: usize| {
+                    let center = &centers.values[j * 2 * d..(j + 1) * 2 * d];
+                    let pairs = row(i).iter().zip(center);
+                    pairs.map(|(p, c)| (p / degrees[i] - c).powi(2)).sum::<f64>()
+                };
+                let best = (0..3).min_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+                assert_eq!(Some(next[i] as usize), best);
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn blobs_are_found_by_both_solvers_for_any_number_of_threads() {
+        let blobs = obcut::synthetic::blobs(6000, 5, 4, 0.5, 1);
+        for solver in [Solver::Svd, Solver::Stiefel] {
+            for refine in [false, true] {
+                let method = EulerSc { solver, refine, ..EulerSc::default() };
+                let found = labels(&method, &blobs.matrix, 4, 1);
+                let score = obcut::metrics::scores(&found.labels, &blobs.labels).unwrap();
+                assert!(score.nmi > 0.9, "{solver} {refine}: {}", score.nmi);
+                assert!(found.warnings.is_empty());
+                assert_eq!(found.labels, labels(&method, &blobs.matrix, 4, 3).labels);
+            }
+        }
+    }
+
+    #[test]
+    fn degenerate_rows_and_any_alpha_are_no_trouble() {
+        let equal = labels(&EulerSc::default(), &dense(vec![0.3; 60], 3), 4, 1);
+        assert!(equal.n_clusters == 1 && equal.warnings.len() == 1);
+        let twins: Vec<f64> = (0..40).flat_map(|i| [f64::from(i % 2), 7.0]).collect();
+        for solver in [Solver::Svd, Solver::Stiefel] {
+            for alpha in [1e-5, 0.1, 0.5, 1.0, 1.9, 1e5] {
+                let method = EulerSc { alpha, solver, ..EulerSc::default() };
+                let all = labels(&method, &dense(Stream::new(1).values(24), 2), 12, 1);
+                assert_eq!(all.labels.len(), 12);
+                let found = labels(&method, &dense(twins.clone(), 2), 5, 1).labels;
+                assert!(found.iter().enumerate().all(|(i, l)| *l == found[i % 2]), "{alpha}");
+            }
+        }
+        let zero = EulerSc { alpha: 0.0, ..EulerSc::default() };
+        let matrix = dense(twins, 2);
+        assert!(zero.cluster(&matrix.samples().unwrap(), 2, &Run::default(), &Silent).is_err());
+    }
+
+    /// Two opposite points on the circle are unlike each other as much as each is like itself.
+    #[test]
+    fn degrees_that_are_not_positive_are_told() {
+        let values: Vec<f64> = (0..20).map(|i| f64::from(u8::from(i % 2 == 0))).collect();
+        let method = EulerSc { alpha: 1.0, ..EulerSc::default() };
+        let found = labels(&method, &dense(values, 1), 2, 1);
+        assert!(found.warnings.iter().any(|w| w.contains("alpha")), "{:?}", found.warnings);
+    }
 }

@@ -11,31 +11,22 @@
 //! forms; the large form takes all rows into its eigenproblem. The programs end with the eigenvectors:
 //! what is clustered is a setting, and rows of unit length come closest to the exact cut.
 
-use std::ops::Range;
-
-use obcut::block::{BLOCK, Points, Scratch};
-use obcut::linalg::gemm::Real;
-use obcut::parallel::Context;
-use obcut::random::{Stream, choose, mix};
-use obcut::table::Table;
 use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
-use crate::pieces::angles::waves;
 use crate::pieces::embedding::{columns_from, unit_rows};
-use crate::pieces::explicit::{self, Cut, Features, MANY_ROWS, Precision, Solver, Task};
+use crate::pieces::explicit::{self, Cut, MANY_ROWS, Precision, Solver, Task};
+use crate::pieces::fourier::{
+    DISTANCE_ROWS, Draw, Fourier, drawn, importances, mean_distance, some_rows,
+};
 use crate::pieces::means::Flavour;
 use crate::pieces::normal::normal;
 
 /// Rows up to which the small form is taken.
 const FEW_ROWS: usize = 5000;
-/// Rows that the mean distance is taken over, at most.
-const DISTANCE_ROWS: usize = 3000;
 /// Rows that the importances of the large form are taken over, at most.
 const IMPORTANCE_ROWS: usize = 1000;
-/// Squared distances below this part of the squared lengths are rounding.
-const ROUNDING: f64 = 1e-13;
 /// A row is as near to itself as can be, so no degree is lower.
 const FLOOR: f64 = 1.0;
 
@@ -153,181 +144,7 @@ impl FastEsc {
         };
         let pairs = self.features.div_ceil(2);
         let candidates = pairs.saturating_add(self.oversampling.div_ceil(2));
-        Draw { candidates, count: if weighted { 2 * pairs } else { pairs }, weighted }
-    }
-}
-
-/// How pairs of features are drawn.
-struct Draw {
-    /// Pairs to draw from.
-    candidates: usize,
-    /// Draws, with replacement.
-    count: usize,
-    /// Whether a pair is scaled up by how unlikely it was, as the small form does.
-    weighted: bool,
-}
-
-impl Draw {
-    /// Features at most.
-    fn width(&self) -> usize {
-        2 * self.count.min(self.candidates)
-    }
-
-    /// The pairs that were drawn, each once, and how large they stand.
-    fn kept(&self, drawn: &[usize], importances: &[f64]) -> Vec<(usize, f64)> {
-        let mut times = vec![0.0; importances.len()];
-        drawn.iter().for_each(|&i| times[i] += 1.0);
-        let square = |i: usize| {
-            // Each draw of a candidate has its share of the sum over all candidates.
-            let share = times[i] / drawn.len() as f64;
-            if self.weighted { share / (self.candidates as f64 * importances[i]) } else { share }
-        };
-        (0..times.len()).filter(|&i| times[i] > 0.0).map(|i| (i, square(i).sqrt())).collect()
-    }
-}
-
-/// Rows drawn at random, ascending, or all.
-fn some_rows(n: usize, count: usize, stream: Stream) -> Vec<u32> {
-    let keys: Vec<u64> = (0..n as u64).map(mix).collect();
-    let mut rows = choose(&keys, count.min(n), stream);
-    rows.sort_unstable();
-    rows
-}
-
-/// The mean over all ordered pairs of some rows, a row with itself included.
-fn mean_distance(job: &Job<'_>) -> Result<f64, Error> {
-    let rows = some_rows(job.n, DISTANCE_ROWS, job.stream.named("distances"));
-    let gathered = job.table.gather(&rows, job.context)?;
-    let table = gathered.table()?;
-    let (n, mut values) = (table.n(), vec![0.0; rows.len() * job.d]);
-    values.chunks_exact_mut(job.d).enumerate().for_each(|(i, row)| table.row(i, row));
-    let points = table.points(values);
-    let all: Vec<u32> = (0..n as u32).collect();
-    let mut sum = 0.0;
-    job.context.fold(
-        n,
-        |range| {
-            let (mut scratch, mut found, mut part) = (Scratch::default(), Vec::new(), 0.0);
-            for start in range.clone().step_by(BLOCK) {
-                let rows = start..(start + BLOCK).min(range.end);
-                let block = table.block(rows.clone(), &points, &mut scratch);
-                for (r, i) in rows.enumerate() {
-                    block.distances(r, &all[i + 1..], &mut found);
-                    part += distances(&found, points.norms[i], &points.norms[i + 1..]);
-                }
-            }
-            part
-        },
-        |part| sum += part,
-    )?;
-    Ok(2.0 * sum / (n as f64 * n as f64))
-}
-
-/// Sum of the roots of squared distances, those that are rounding left out.
-fn distances(squared: &[f64], norm: f64, norms: &[f64]) -> f64 {
-    let part =
-        |(d, other): (&f64, &f64)| if *d > ROUNDING * (norm + other) { d.sqrt() } else { 0.0 };
-    squared.iter().zip(norms).map(part).sum()
-}
-
-/// Shares of the pairs by the size of cc' + ss', with c and s the columns of a pair.
-fn importances(
-    table: &Table<'_>,
-    points: &Points,
-    context: &Context<'_>,
-) -> Result<Vec<f64>, Error> {
-    let m = points.n;
-    let mut sums = vec![[0.0; 3]; m];
-    context.fold(
-        table.n(),
-        |range| {
-            let (mut part, mut scratch) = (vec![[0.0; 3]; m], Scratch::default());
-            let mut pair = (vec![0.0; m], vec![0.0; m]);
-            each_row(table, points, range, &mut scratch, |_, phases| {
-                waves(phases, 1.0, |_| 1.0, &mut pair.0, &mut pair.1);
-                for (sums, (c, s)) in part.iter_mut().zip(pair.0.iter().zip(&pair.1)) {
-                    *sums = [sums[0] + c * c, sums[1] + s * s, sums[2] + c * s];
-                }
-            });
-            part
-        },
-        |part| {
-            for (sums, part) in sums.iter_mut().zip(part) {
-                (0..3).for_each(|i| sums[i] += part[i]);
-            }
-        },
-    )?;
-    let size = |[cc, ss, cs]: &[f64; 3]| (cc * cc + ss * ss + 2.0 * cs * cs).sqrt();
-    let sizes: Vec<f64> = sums.iter().map(size).collect();
-    let total: f64 = sizes.iter().sum();
-    Ok(sizes.into_iter().map(|s| s / total).collect())
-}
-
-/// Draws with replacement.
-fn drawn(shares: &[f64], count: usize, stream: Stream) -> Vec<usize> {
-    let mut sum = 0.0;
-    let ends: Vec<f64> = shares
-        .iter()
-        .map(|share| {
-            sum += share;
-            sum
-        })
-        .collect();
-    let place = |v: f64| ends.partition_point(|end| *end <= 0.5 * (v + 1.0) * sum);
-    stream.values(count).into_iter().map(|v| place(v).min(ends.len() - 1)).collect()
-}
-
-/// Visits the phases of rows: their products with the frequencies.
-fn each_row(
-    table: &Table<'_>,
-    points: &Points,
-    range: Range<usize>,
-    scratch: &mut Scratch,
-    mut visit: impl FnMut(usize, &[f64]),
-) {
-    let mut phases = Vec::new();
-    for start in range.clone().step_by(BLOCK) {
-        let rows = start..(start + BLOCK).min(range.end);
-        let block = table.block(rows.clone(), points, scratch);
-        for (r, i) in rows.enumerate() {
-            block.products(r, 0..points.n, &mut phases);
-            visit(i, &phases);
-        }
-    }
-}
-
-/// Cosines of all frequencies, then sines.
-struct Fourier<'a> {
-    table: &'a Table<'a>,
-    points: Points,
-    scales: Vec<f64>,
-}
-
-impl<'a> Fourier<'a> {
-    fn new(table: &'a Table<'a>, candidates: &[f64], kept: &[(usize, f64)]) -> Self {
-        let d = table.d();
-        let frequency = |&(i, _): &(usize, f64)| candidates[i * d..(i + 1) * d].to_vec();
-        let points = table.points(kept.iter().flat_map(frequency).collect());
-        Self { table, points, scales: kept.iter().map(|pair| pair.1).collect() }
-    }
-}
-
-impl Features for Fourier<'_> {
-    fn n(&self) -> usize {
-        self.table.n()
-    }
-
-    fn width(&self) -> usize {
-        2 * self.points.n
-    }
-
-    fn fill<T: Real>(&self, rows: Range<usize>, scratch: &mut Scratch, out: &mut [T]) {
-        let (m, first) = (self.points.n, rows.start);
-        each_row(self.table, &self.points, rows, scratch, |i, phases| {
-            let row = &mut out[(i - first) * 2 * m..(i - first + 1) * 2 * m];
-            let (cos, sin) = row.split_at_mut(m);
-            waves(phases, 1.0, |j| self.scales[j], cos, sin);
-        });
+        Draw { candidates, count: if weighted { pairs.saturating_mul(2) } else { pairs }, weighted }
     }
 }
 
@@ -346,4 +163,94 @@ fn points<T: Precision>(cut: Cut<T>, rows: Clustered) -> (Vec<T>, usize) {
         return (columns_from(&vectors, width, 1), width - 1);
     }
     (vectors, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pieces::features::Features;
+    use crate::testing::{near, with_job};
+    use obcut::block::Scratch;
+    use obcut::random::Stream;
+    use obcut::{Csr, Matrix, Silent};
+
+    fn labels(method: &FastEsc, matrix: &Matrix, k: usize, threads: usize) -> Clustering {
+        let run = Run { threads, ..Run::default() };
+        method.cluster(&matrix.samples().unwrap(), k, &run, &Silent).unwrap()
+    }
+
+    fn dense(values: Vec<f64>, n_cols: usize) -> Matrix {
+        Matrix::Dense64 { n_rows: values.len() / n_cols, values, n_cols }
+    }
+
+    #[test]
+    fn every_row_has_unit_length_without_weights() {
+        let matrix = dense(Stream::new(2).values(40 * 3), 3);
+        let method = FastEsc { form: Form::Large, features: 51, ..FastEsc::default() };
+        with_job(&matrix, 3, Scale::None, true, |job| {
+            let features = method.features(job)?.expect("rows differ");
+            let mut values = vec![0.0; features.n() * features.width()];
+            features.fill(0..features.n(), &mut Scratch::default(), &mut values);
+            for row in values.chunks_exact(features.width()) {
+                assert!(near(row.iter().map(|v| v * v).sum(), 1.0, 1e-12));
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn blobs_are_found_in_every_form_for_any_number_of_threads() {
+        let blobs = obcut::synthetic::blobs(6000, 5, 4, 0.5, 1);
+        for form in [Form::Small, Form::Large] {
+            for rows in [Clustered::Unit, Clustered::Raw, Clustered::Dropped] {
+                let method = FastEsc { form, rows, features: 300, ..FastEsc::default() };
+                let found = labels(&method, &blobs.matrix, 4, 1);
+                let score = obcut::metrics::scores(&found.labels, &blobs.labels).unwrap();
+                assert!(score.nmi > 0.9, "{form} {rows}: {}", score.nmi);
+                assert_eq!(found.labels, labels(&method, &blobs.matrix, 4, 3).labels);
+            }
+        }
+    }
+
+    #[test]
+    fn sparse_rows_give_the_labels_of_dense_ones() {
+        let values: Vec<f64> = (Stream::new(3).values(90 * 4).into_iter().enumerate())
+            .map(|(p, v)| if v < 0.0 { 0.0 } else { v + f64::from((p / 120) as u8) * 4.0 })
+            .collect();
+        let mut csr = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: 4 };
+        for row in values.chunks_exact(4) {
+            for (c, v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                csr.columns.push(c as _);
+                csr.values.push(*v);
+            }
+            csr.offsets.push(csr.columns.len() as _);
+        }
+        let method = FastEsc::default();
+        let sparse = labels(&method, &Matrix::Sparse64(csr), 3, 2);
+        assert_eq!(sparse.labels, labels(&method, &dense(values, 4), 3, 2).labels);
+    }
+
+    #[test]
+    fn degenerate_rows_are_no_trouble() {
+        let equal = labels(&FastEsc::default(), &dense(vec![0.3; 60], 3), 4, 1);
+        assert!(equal.n_clusters == 1 && equal.warnings.len() == 1);
+        let twins: Vec<f64> = (0..40).flat_map(|i| [f64::from(i % 2), 7.0]).collect();
+        for rows in [Clustered::Unit, Clustered::Raw, Clustered::Dropped] {
+            for form in [Form::Small, Form::Large] {
+                let few =
+                    FastEsc { form, rows, features: 2, oversampling: 0, ..FastEsc::default() };
+                assert_eq!(
+                    labels(&few, &dense(Stream::new(1).values(24), 2), 12, 1).labels.len(),
+                    12
+                );
+                let method = FastEsc { form, rows, ..FastEsc::default() };
+                let found = labels(&method, &dense(twins.clone(), 2), 5, 1).labels;
+                assert!(found.iter().enumerate().all(|(i, l)| *l == found[i % 2]));
+                assert_ne!(found[0], found[1]);
+            }
+        }
+        let none = FastEsc { features: usize::MAX, ..FastEsc::default() };
+        let matrix = dense(twins, 2);
+        assert!(none.cluster(&matrix.samples().unwrap(), 2, &Run::default(), &Silent).is_err());
+    }
 }
