@@ -13,7 +13,7 @@
 //! each time to the nearest orthonormal matrix; a cluster that runs empty stays empty.
 
 use std::f64::consts::PI;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use obcut::block::Scratch;
 use obcut::linalg::gemm::{Real, times_transposed};
@@ -34,8 +34,9 @@ use crate::pieces::means::Flavour;
 const FLOOR: f64 = 1e-12;
 /// Iterations of the refinement at most.
 const ITERATIONS: usize = 100;
-/// Below this alpha all rows are nearly alike, and single precision would not tell them apart.
-const SINGLE: f64 = 0.1;
+/// Alphas for which single precision will do: below, all rows are nearly alike; above, a degree may be
+/// floored, and its row then outweighs the others by many digits.
+const SINGLE: RangeInclusive<f64> = 0.1..=0.5;
 
 settings! {
     /// Settings of EulerSC.
@@ -68,7 +69,7 @@ impl Clusterer for EulerSc {
         check_memory("eulersc", explicit::memory(n, width, k, run) + centers, n, run)?;
         let preparation = Preparation { scale: self.scale, may_move: false };
         job::run(samples, k, run, observer, preparation, |job| {
-            let single = job.n > MANY_ROWS && self.alpha >= SINGLE;
+            let single = job.n > MANY_ROWS && SINGLE.contains(&self.alpha);
             if single { self.work::<f32>(job) } else { self.work::<f64>(job) }
         })
     }
@@ -87,8 +88,8 @@ impl EulerSc {
         let floored = degrees.iter().filter(|&&degree| degree <= floor).count();
         if floored > 0 {
             job.warnings.push(format!(
-                "{floored} rows are on the whole unlike the others (negative degree): \
-                 lower alpha to 0.5 or less"
+                "rows with a degree that is not positive: {floored}; \
+                 with alpha up to 0.5 and features in [0, 1] there are none"
             ));
         }
         unit_rows(&mut vectors, values.len());
@@ -432,6 +433,19 @@ mod tests {
         let zero = EulerSc { alpha: 0.0, ..EulerSc::default() };
         let matrix = dense(twins, 2);
         assert!(zero.cluster(&matrix.samples().unwrap(), 2, &Run::default(), &Silent).is_err());
+    }
+
+    /// The one row then has by far the largest eigenvalue; the others' must not drown in its rounding.
+    #[test]
+    fn a_row_of_floored_degree_leaves_the_others_their_clusters() {
+        let mut values: Vec<f64> = Stream::new(4).values(6000).iter().map(|v| v * 0.02).collect();
+        values.iter_mut().step_by(2).for_each(|v| *v += 0.3);
+        values.push(1.0);
+        let method = EulerSc { alpha: 1.0, ..EulerSc::default() };
+        let found = labels(&method, &dense(values, 1), 3, 2);
+        assert_eq!(found.n_clusters, 3);
+        assert_ne!(found.labels[0], found.labels[1]);
+        assert_eq!(found.warnings.len(), 1);
     }
 
     /// Two opposite points on the circle are unlike each other as much as each is like itself.

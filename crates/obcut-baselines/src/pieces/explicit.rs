@@ -21,9 +21,9 @@ use super::means::{Flavour, cluster_rows};
 
 /// Up to this size a matrix is decomposed whole: later eigenvalues are far below the first, and an
 /// iteration that goes by the first would leave their vectors rough.
-const WHOLE: usize = 2048;
+const WHOLE: usize = 1600;
 /// Up to this size a Gram matrix is built.
-const LARGEST: usize = 8192;
+const LARGEST: usize = 4096;
 /// Numbers of the features of all rows that are held at once, at most.
 const HELD: usize = 1 << 28;
 /// Rows from which features are multiplied in single precision; sums are double.
@@ -54,7 +54,7 @@ impl Precision for f32 {
 }
 
 impl Precision for f64 {
-    const NOISE: f64 = 1e-13;
+    const NOISE: f64 = 1e-14;
     fn samples(rows: DenseRef<'_, Self>) -> Samples<'_> {
         rows.into()
     }

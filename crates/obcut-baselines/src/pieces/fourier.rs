@@ -63,23 +63,17 @@ pub(crate) fn mean_distance(job: &Job<'_>) -> Result<f64, Error> {
     values.chunks_exact_mut(job.d).enumerate().for_each(|(i, row)| table.row(i, row));
     let points = table.points(values);
     let all: Vec<u32> = (0..n as u32).collect();
-    let mut sum = 0.0;
-    job.context.fold(
-        n,
-        |range| {
-            let (mut scratch, mut found, mut part) = (Scratch::default(), Vec::new(), 0.0);
-            for start in range.clone().step_by(BLOCK) {
-                let rows = start..(start + BLOCK).min(range.end);
-                let block = table.block(rows.clone(), &points, &mut scratch);
-                for (r, i) in rows.enumerate() {
-                    block.distances(r, &all[i + 1..], &mut found);
-                    part += distances(&found, points.norms[i], &points.norms[i + 1..]);
-                }
-            }
-            part
-        },
-        |part| sum += part,
-    )?;
+    let parts = job.context.each(n.div_ceil(BLOCK), |b| {
+        let (mut scratch, mut found, mut part) = (Scratch::default(), Vec::new(), 0.0);
+        let rows = b * BLOCK..((b + 1) * BLOCK).min(n);
+        let block = table.block(rows.clone(), &points, &mut scratch);
+        for (r, i) in rows.enumerate() {
+            block.distances(r, &all[i + 1..], &mut found);
+            part += distances(&found, points.norms[i], &points.norms[i + 1..]);
+        }
+        part
+    })?;
+    let sum: f64 = parts.iter().sum();
     Ok(2.0 * sum / (n as f64 * n as f64))
 }
 
