@@ -24,10 +24,14 @@ pub mod pieces;
 #[cfg(test)]
 mod testing;
 
+mod euler_sc;
+mod fast_esc;
 mod lsc;
 mod u_spec;
 
 pub use configure::{Configure, Setting};
+pub use euler_sc::EulerSc;
+pub use fast_esc::FastEsc;
 pub use lsc::Lsc;
 pub use means::KMeans;
 pub use method::{Configurable, Method};

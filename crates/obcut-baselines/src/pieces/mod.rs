@@ -1,5 +1,11 @@
 //! What several methods share.
 
+pub(crate) mod angles;
+pub(crate) mod ascent;
 pub(crate) mod embedding;
+pub(crate) mod explicit;
+pub(crate) mod features;
+pub(crate) mod fourier;
 pub(crate) mod links;
 pub(crate) mod means;
+pub(crate) mod normal;
