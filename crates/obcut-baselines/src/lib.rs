@@ -24,11 +24,15 @@ pub mod pieces;
 #[cfg(test)]
 mod testing;
 
+mod escg;
 mod lsc;
+mod rksc;
 mod u_spec;
 
 pub use configure::{Configure, Setting};
+pub use escg::Escg;
 pub use lsc::Lsc;
 pub use means::KMeans;
 pub use method::{Configurable, Method};
+pub use rksc::Rksc;
 pub use u_spec::USpec;
