@@ -24,12 +24,14 @@ pub mod pieces;
 #[cfg(test)]
 mod testing;
 
+mod dcdp_asc;
 mod escg;
 mod lsc;
 mod rksc;
 mod u_spec;
 
 pub use configure::{Configure, Setting};
+pub use dcdp_asc::DcdpAsc;
 pub use escg::Escg;
 pub use lsc::Lsc;
 pub use means::KMeans;
