@@ -226,7 +226,8 @@ fn similarities(mut geodesics: Vec<f64>, m: usize, kind: Similarity) -> Vec<f64>
     let scale: Vec<f64> = match kind {
         Similarity::Local => geodesics.chunks_exact(m).map(local_scale).collect(),
         Similarity::Global => {
-            let mean = geodesics.iter().sum::<f64>() / (m * m) as f64;
+            // Without the paths of cores to themselves.
+            let mean = geodesics.iter().sum::<f64>() / (m * (m - 1)) as f64;
             vec![mean * std::f64::consts::SQRT_2; m]
         }
     };
@@ -306,4 +307,118 @@ fn nearest_center(point: &[f64], centers: &[f64]) -> u32 {
         }
     }
     best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{near, planes, subset, with_job};
+    use obcut::{Matrix, Silent};
+
+    fn labels(matrix: &Matrix, k: usize, method: &DcdpAsc, seed: u64, threads: usize) -> Vec<u32> {
+        let run = Run { seed, threads, ..Run::default() };
+        method.cluster(&matrix.samples().unwrap(), k, &run, &Silent).unwrap().labels
+    }
+
+    #[test]
+    fn nothing_is_random() {
+        let matrix = obcut::synthetic::blobs(700, 3, 4, 1.0, 1).matrix;
+        for (cores, similarity) in
+            [(Cores::Local, Similarity::Local), (Cores::Ldp, Similarity::Global)]
+        {
+            let method = DcdpAsc { cores, similarity, ..DcdpAsc::default() };
+            let found = labels(&matrix, 4, &method, 0, 1);
+            assert_eq!(found, labels(&matrix, 4, &method, 9, 2));
+        }
+    }
+
+    #[test]
+    fn the_scores_of_the_prototype_are_met() {
+        let Some((matrix, classes)) = subset("PenDigits", 16) else { return };
+        for (cores, similarity, nmi) in [
+            (Cores::Local, Similarity::Local, 0.6428),
+            (Cores::Local, Similarity::Global, 0.6551),
+            (Cores::Ldp, Similarity::Local, 0.6681),
+        ] {
+            let method = DcdpAsc { cores, similarity, ..DcdpAsc::default() };
+            let found = labels(&matrix, 10, &method, 0, 1);
+            let scores = obcut::metrics::scores(&found, &classes).unwrap();
+            assert!((scores.nmi - nmi).abs() < 1e-4, "{}", scores.nmi);
+        }
+    }
+
+    #[test]
+    fn shared_neighbourhoods_equal_the_sets_that_they_are() {
+        let values = Stream::new(3).values(400 * 2);
+        let matrix = Matrix::Dense64 { values, n_rows: 400, n_cols: 2 };
+        with_job(&matrix, 3, Scale::None, true, |job| {
+            let natural = Natural::find(job.table, job.context)?;
+            let cores = Partition::new(&natural.local_cores(job.table, job.context)?);
+            let m = cores.rows.len();
+            let holds = |a: usize, y: u32| {
+                (0..400).any(|x| {
+                    let near = &natural.lists[x][..natural.rounds];
+                    cores.number[x] as usize == a && (x as u32 == y || near.contains(&y))
+                })
+            };
+            let edges = shared(job, &natural, &cores)?;
+            assert!(m > 3);
+            for a in 0..m.min(6) {
+                for b in (0..m).filter(|&b| b != a) {
+                    let both: Vec<u32> = (0..400).filter(|&y| holds(a, y) && holds(b, y)).collect();
+                    let found = edges.row(a).0.binary_search(&(b as u32));
+                    assert_eq!(found.is_ok(), !both.is_empty());
+                    if let Ok(at) = found {
+                        let density: f64 = both.iter().map(|&y| natural.density[y as usize]).sum();
+                        let (x, y) = (cores.rows[a] as usize, cores.rows[b] as usize);
+                        let distance = Measure::new(job.table).squared(x, y).sqrt();
+                        let expected = distance / (both.len() as f64 * density);
+                        assert!(near(edges.row(a).1[at], expected, 1e-12));
+                    }
+                }
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_decision_graph_picks_dense_cores_far_from_denser_ones() {
+        // Cores on a line at 0, 1, 10, 11.
+        let at = [0.0f64, 1.0, 10.0, 11.0];
+        let lengths: Vec<f64> = at.iter().flat_map(|a| at.map(|b| (a - b).abs())).collect();
+        assert_eq!(starts(&lengths, &[4.0, 2.0, 1.0, 3.0], 2), [0, 3]);
+        assert_eq!(starts(&lengths, &[1.0; 4], 4), [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn similarities_are_scaled_by_the_seventh_path_to_others() {
+        let lengths: Vec<f64> =
+            (0..10).flat_map(|a| (0..10).map(move |b| f64::from(i32::abs(a - b)))).collect();
+        let found = similarities(lengths.clone(), 10, Similarity::Local);
+        // From the end of the line it is seven steps, from the middle four.
+        assert!(near(found[5], (-25.0f64 / 28.0).exp(), 1e-12));
+        assert_eq!((found[0], found[5]), (0.0, found[50]));
+        let global = similarities(lengths, 10, Similarity::Global);
+        let mean = 11.0f64 / 3.0;
+        assert!(near(global[2], (-4.0 / (2.0 * mean * mean)).exp(), 1e-12));
+    }
+
+    #[test]
+    fn degenerate_rows_are_clustered() {
+        let twins = [[0.0, 5.0]; 30].concat();
+        for (values, n, k) in [
+            (vec![3.0; 40], 20, 3),
+            (twins, 60, 2),
+            (vec![1.0, 2.0, 3.0, 9.0], 4, 4),
+            (vec![0.0, 1.0], 2, 2),
+        ] {
+            let d = values.len() / n;
+            let matrix = Matrix::Dense64 { values, n_rows: n, n_cols: d };
+            for cores in [Cores::Local, Cores::Ldp] {
+                let method = DcdpAsc { cores, ..DcdpAsc::default() };
+                assert_eq!(labels(&matrix, k, &method, 0, 1).len(), n);
+            }
+        }
+        assert_eq!(labels(&planes(), 3, &DcdpAsc::default(), 0, 1).len(), 60);
+    }
 }
