@@ -1,17 +1,22 @@
-//! DCDP-ASC, approximate spectral clustering with dense cores and density peaks: D. Cheng, J. Huang, S.
-//! Zhang, X. Zhang and X. Luo, IEEE Transactions on Systems, Man, and Cybernetics: Systems, 2022.
+//! DCDP-ASC, approximate spectral clustering with dense cores and density peaks: D. Cheng, J.
+//! Huang, S. Zhang, X. Zhang and X. Luo, IEEE Transactions on Systems, Man, and Cybernetics:
+//! Systems, 2022.
 //!
-//! **Reconstructed**: neither the program nor the full text was at hand, only the abstract and related
-//! programs of the same authors. Rows are reduced to cores; paths between cores go through the rows that
-//! their neighbourhoods share; a decision graph picks the first centres; the cores are clustered by their
-//! spectrum and hand their labels down. There is no parameter and nothing random.
+//! **Reconstructed**: neither the program nor the full text was at hand, only the abstract and
+//! related programs of the same authors. Rows are reduced to cores; paths between cores go through
+//! the rows that their neighbourhoods share; a decision graph picks the first centres; the cores
+//! are clustered by their spectrum and hand their labels down. There is no parameter and nothing
+//! random.
 //!
 //! Certain are natural neighbours, the density and local cores. Uncertain are:
-//! what makes a core dense (here every local core is one; `cores = ldp` takes density peaks instead);
-//! the formula of the distance from shared neighbourhoods;
-//! what takes the place of a missing path (here the longest path there is);
-//! the similarity (`local`: scaled by the seventh shortest path of a core; `global`: by the mean path);
-//! and what is done with fewer cores than clusters (here every core is a cluster).
+//!
+//! - what makes a core dense (here every local core is one; `cores = ldp` takes density peaks
+//!   instead);
+//! - the formula of the distance from shared neighbourhoods;
+//! - what takes the place of a missing path (here the longest path there is);
+//! - the similarity (`local`: scaled by the seventh shortest path of a core; `global`: by the mean
+//!   path);
+//! - and what is done with fewer cores than clusters (here every core is a cluster).
 
 use obcut::linalg::eigen;
 use obcut::linalg::simd::squared_distance;
@@ -74,8 +79,8 @@ impl Clusterer for DcdpAsc {
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
         let (n, d) = (samples.n_rows(), samples.n_cols());
-        // How popular a row gets is not known yet; a longer list than this is rare.
-        check_memory("dcdp-asc", Natural::bytes(n, d, n.min(4096)), n, run)?;
+        // How popular a row gets is not known yet: at worst with all others.
+        check_memory("dcdp-asc", Natural::bytes(n, d, n), n, run)?;
         let preparation = Preparation { scale: self.scale, may_move: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job, run))
     }
@@ -146,8 +151,9 @@ fn geodesics(job: &Job<'_>, natural: &Natural, cores: &Partition) -> Result<Vec<
     Ok(lengths)
 }
 
-/// Edges between cores whose neighbourhoods share rows: their distance over the number of those rows and
-/// the sum of their densities. A neighbourhood is the rows of a core and their nearest neighbours.
+/// Edges between cores whose neighbourhoods share rows: their distance over the number of those
+/// rows and the sum of their densities. A neighbourhood is the rows of a core and their nearest
+/// neighbours.
 fn shared(job: &Job<'_>, natural: &Natural, cores: &Partition) -> Result<Graph, Error> {
     let (holders, hoods) = neighborhoods(natural, cores);
     let m = cores.rows.len();

@@ -1,12 +1,15 @@
-//! ESCG, efficient spectral clustering on graphs: J. Liu, C. Wang, M. Danilevsky and J. Han, "Large-Scale
-//! Spectral Clustering on Graphs", IJCAI 2013; with more than one round ESCG-R of the same paper.
+//! ESCG, efficient spectral clustering on graphs: J. Liu, C. Wang, M. Danilevsky and J. Han,
+//! "Large-Scale Spectral Clustering on Graphs", IJCAI 2013; with more than one round ESCG-R of the
+//! same paper.
 //!
-//! A neighbour graph is compressed to supernodes, which grow from random seeds along shortest paths, and
-//! the bipartite graph of rows and supernodes is cut. ESCG-R makes new supernodes from the embedding.
+//! A neighbour graph is compressed to supernodes, which grow from random seeds along shortest
+//! paths, and the bipartite graph of rows and supernodes is cut. ESCG-R makes new supernodes from
+//! the embedding.
 //!
-//! Differs from the published program: one search carries the seeds along instead of one search per seed,
-//! with the same result; lengths come from exponents, so that tiny weights do not cut a path; and rows that
-//! no seed reaches get supernodes of their own (at most as many more) instead of joining the first.
+//! Differs from the published program: one search carries the seeds along instead of one search per
+//! seed, with the same result; lengths come from exponents, so that tiny weights do not cut a path;
+//! and rows that no seed reaches get supernodes of their own (at most as many more) instead of
+//! joining the first.
 
 use obcut::linalg::{eigen, gemm};
 use obcut::random::{choose, mix};
@@ -82,9 +85,7 @@ impl Escg {
         neighbors: usize,
     ) -> Result<Vec<u32>, Error> {
         let k = job.k;
-        let mut edges = job.time(Stage::Graph, |job| {
-            Ok(Edges::new(knn::union(knn::nearest(job.table, neighbors, job.context)?)))
-        })?;
+        let mut edges = job.time(Stage::Graph, |job| Edges::between(job, neighbors))?;
         let (groups, unreached) = job.time(Stage::Anchors, |job| {
             let keys: Vec<u64> = (0..job.n as u64).map(mix).collect();
             grow(job, &edges, &choose(&keys, supernodes, job.stream.named("seeds")))
@@ -119,8 +120,14 @@ struct Edges {
 }
 
 impl Edges {
-    /// Lengths from squared distances: the exponent d^2 / (2 m_i m_j), m the mean distance of a row to its
-    /// neighbours, less the smallest exponent.
+    /// Edges between rows of which one is among the nearest of the other.
+    fn between(job: &Job<'_>, neighbors: usize) -> Result<Self, Error> {
+        let lists = knn::nearest(job.table, neighbors, job.context)?;
+        Ok(Self::new(knn::union(lists, job.context)?))
+    }
+
+    /// Lengths from squared distances: the exponent d^2 / (2 m_i m_j), m the mean distance of a row
+    /// to its neighbours, less the smallest exponent.
     fn new(mut graph: Graph) -> Self {
         graph.values.iter_mut().for_each(|v| *v = v.sqrt().max(FLOOR));
         let mean = |i| {
@@ -177,8 +184,8 @@ fn inverse_root(sum: f64) -> f64 {
     if sum > 0.0 { 1.0 / sum.sqrt() } else { 0.0 }
 }
 
-/// The largest singular values of the normalised links between rows and supernodes, and the embedding of
-/// the rows (N × k), zero where there is nothing to embed.
+/// The largest singular values of the normalised links between rows and supernodes, and the
+/// embedding of the rows (N × k), zero where there is nothing to embed.
 fn cut(
     job: &Job<'_>,
     weights: &Graph,
@@ -228,8 +235,8 @@ fn turn(squares: &[f64], vectors: &[f64], k: usize) -> Vec<f64> {
     turn
 }
 
-/// Weights between rows and supernodes (N × count) over the roots of both sums, and one over the roots of
-/// the rows' sums.
+/// Weights between rows and supernodes (N × count) over the roots of both sums, and one over the
+/// roots of the rows' sums.
 fn links(job: &Job<'_>, weights: &Graph, groups: &Groups) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let (n, m, width) = (job.n, groups.count, groups.width);
     let mut links = vec![0.0; n * m];
@@ -264,8 +271,8 @@ fn links(job: &Job<'_>, weights: &Graph, groups: &Groups) -> Result<(Vec<f64>, V
     Ok((links, roots))
 }
 
-/// Two supernodes for every column of an embedding: rows from the mean on, and rows below. Constant columns
-/// give none; `None` when all are constant.
+/// Two supernodes for every column of an embedding: rows from the mean on, and rows below. Constant
+/// columns give none; `None` when all are constant.
 fn halves(embedding: &[f64], k: usize) -> Option<Groups> {
     let n = embedding.len() / k;
     let column = |c: usize| embedding.iter().skip(c).step_by(k).copied();
@@ -298,7 +305,7 @@ mod tests {
     fn the_pieces_agree_with_the_reference() {
         let Some((matrix, _)) = subset("PenDigits", 16) else { return };
         with_job(&matrix, 10, Scale::None, true, |job| {
-            let mut edges = Edges::new(knn::union(knn::nearest(job.table, 50, job.context)?));
+            let mut edges = Edges::between(job, 50)?;
             assert_eq!(edges.graph.columns.len(), 43282);
             let seeds: Vec<u32> = (0..job.n as u32).step_by(14).take(49).collect();
             let found = paths::nearest_seeds(&edges.graph, &seeds, job.context)?;
@@ -335,7 +342,7 @@ mod tests {
     #[test]
     fn rows_that_no_seed_reaches_get_a_supernode_of_their_own() {
         with_job(&two_blobs(), 2, Scale::None, true, |job| {
-            let mut edges = Edges::new(knn::union(knn::nearest(job.table, 5, job.context)?));
+            let mut edges = Edges::between(job, 5)?;
             let (groups, unreached) = grow(job, &edges, &[1, 7, 30])?;
             assert_eq!(unreached, 40);
             assert!(groups.members[..40].iter().all(|&s| s < 3));
@@ -354,7 +361,7 @@ mod tests {
         let values = obcut::random::Stream::new(5).values(200 * 3);
         let matrix = Matrix::Dense64 { values, n_rows: 200, n_cols: 3 };
         with_job(&matrix, 4, Scale::None, true, |job| {
-            let mut edges = Edges::new(knn::union(knn::nearest(job.table, 9, job.context)?));
+            let mut edges = Edges::between(job, 9)?;
             let seeds: Vec<u32> = (0..20).map(|s| s * 10).collect();
             let (groups, _) = grow(job, &edges, &seeds)?;
             edges.weigh();
@@ -398,6 +405,13 @@ mod tests {
                 assert_eq!(found.labels.len(), n);
             }
         }
+        let labels = |threads| {
+            let run = Run { threads, ..run };
+            let matrix = obcut::synthetic::blobs(1500, 3, 4, 1.0, 1).matrix;
+            let escg = Escg { rounds: 3, ..Escg::default() };
+            escg.cluster(&matrix.samples().unwrap(), 4, &run, &Silent).unwrap().labels
+        };
+        assert_eq!(labels(1), labels(2));
         let few = Escg { supernodes: 2, ..Escg::default() };
         assert!(few.cluster(&two_blobs().samples().unwrap(), 3, &run, &Silent).is_err());
         let run = Run { memory: 1 << 20, ..run };

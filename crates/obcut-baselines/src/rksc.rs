@@ -1,15 +1,16 @@
-//! RKSC, spectral clustering on a refined neighbour graph: M. Alshammari, J. Stavrakakis and M. Takatsuka,
-//! "Refining a k-nearest neighbor graph for a computationally efficient spectral clustering", Pattern
-//! Recognition 114, 2021.
+//! RKSC, spectral clustering on a refined neighbour graph: M. Alshammari, J. Stavrakakis and M.
+//! Takatsuka, "Refining a k-nearest neighbor graph for a computationally efficient spectral
+//! clustering", Pattern Recognition 114, 2021.
 //!
-//! The neighbour list of a row ends where the running mean of its distances leaves a baseline; edges are
-//! kept when both ends list each other. Of clusterings in embeddings of growing dimension the one that
-//! cuts the least weight is kept.
+//! The neighbour list of a row ends where the running mean of its distances leaves a baseline;
+//! edges are kept when both ends list each other. Of clusterings in embeddings of growing dimension
+//! the one that cuts the least weight is kept.
 //!
-//! Distances count the row itself as the first, as the published program does. It breaks with more than 30
-//! clusters; here there are always as many eigenvectors as clusters. The scale of the weights stays the
-//! seventh distance whatever the baseline. Lists are cut as they are found. In a graph of several parts the
-//! vectors of the repeated eigenvalue are any basis, so that scores vary with the solver.
+//! Distances count the row itself as the first, as the published program does. It breaks with more
+//! than 30 clusters; here there are always as many eigenvectors as clusters. The scale of the
+//! weights stays the seventh distance whatever the baseline. Lists are cut as they are found. In a
+//! graph of several parts the vectors of the repeated eigenvalue are any basis, so that scores vary
+//! with the solver.
 
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
 
@@ -151,8 +152,8 @@ impl Kept {
     }
 }
 
-/// Neighbours up to and with the first whose running mean is above the baseline's mean and deviation; all
-/// when there is none.
+/// Neighbours up to and with the first whose running mean is above the baseline's mean and
+/// deviation; all when there is none.
 fn kept_length(list: &[Neighbor], baseline: usize) -> usize {
     // The row itself counts with a distance of zero.
     let first = (baseline - 1).min(list.len());
@@ -245,7 +246,8 @@ mod tests {
         let list = |distances: &[f64]| -> Vec<Neighbor> {
             distances.iter().enumerate().map(|(j, d)| (d * d, j as u32)).collect()
         };
-        // 0, 1, 1, 1 | mean 0.75, deviation 0.5: means 0.8, 1.0, 1.29, so the seventh distance is the last.
+        // 0, 1, 1, 1 | mean 0.75, deviation 0.5: means 0.8, 1.0, 1.29, so the seventh distance is
+        // the last.
         assert_eq!(kept_length(&list(&[1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 9.0]), 4), 6);
         assert_eq!(kept_length(&list(&[1.0; 9]), 4), 9);
         assert_eq!(kept_length(&list(&[1.0, 2.0]), 7), 2);
@@ -282,6 +284,17 @@ mod tests {
         assert_eq!(cut_weight(&graph, &[0, 1, 1]), 0.5);
         assert_eq!(cut_weight(&graph, &[0, 1, 2]), 0.75);
         assert_eq!(cut_weight(&graph, &[4, 4, 4]), 0.25);
+    }
+
+    #[test]
+    fn threads_do_not_change_the_labels() {
+        let matrix = obcut::synthetic::blobs(1500, 3, 4, 1.0, 1).matrix;
+        let labels = |threads| {
+            let run = Run { threads, ..Run::default() };
+            let found = Rksc::default().cluster(&matrix.samples().unwrap(), 4, &run, &Silent);
+            found.unwrap().labels
+        };
+        assert_eq!(labels(1), labels(2));
     }
 
     #[test]

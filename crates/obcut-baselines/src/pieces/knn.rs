@@ -1,8 +1,8 @@
 //! The exact nearest neighbours of all rows.
 //!
-//! Groups of rows meet all rows, panel by panel, through products; every row keeps a few more candidates
-//! than asked for, whose distances are then taken from differences. What is kept of a list is for the
-//! caller to say, row by row, so that long lists need not all be in memory at once.
+//! Groups of rows meet all rows, panel by panel, through products; every row keeps a few more
+//! candidates than asked for, whose distances are then taken from differences. What is kept of a
+//! list is for the caller to say, row by row, so that long lists need not all be in memory at once.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -24,6 +24,9 @@ const BLOCKS: (usize, usize) = (8, 64);
 const CANDIDATES: usize = 1 << 24;
 /// Part of the norms below which a difference of products is all rounding.
 const CANCELS: f64 = 1e-10;
+
+/// Rows between two questions whether to go on.
+const ROWS: usize = 1024;
 
 /// Squared distance and row.
 pub(crate) type Neighbor = (f64, u32);
@@ -241,8 +244,8 @@ impl<'t, 'a> Measure<'t, 'a> {
         )
     }
 
-    /// Turns the candidates of a row into squared distances. Sparse rows, which are long when they are
-    /// filled up, are only where products cancel.
+    /// Turns the candidates of a row into squared distances. Sparse rows, which are long when they
+    /// are filled up, are only where products cancel.
     fn turn(&mut self, i: usize, list: &mut [Neighbor]) {
         let table = self.table;
         let norm = if table.is_sparse() { table.stored_norm(i) } else { 0.0 };
@@ -266,7 +269,7 @@ impl<'t, 'a> Measure<'t, 'a> {
 }
 
 /// The graph with an edge wherever one of two rows lists the other; values are squared distances.
-pub(crate) fn union(lists: Vec<Vec<Neighbor>>) -> Graph {
+pub(crate) fn union(lists: Vec<Vec<Neighbor>>, context: &Context<'_>) -> Result<Graph, Error> {
     let n = lists.len();
     let mut lengths: Vec<usize> = lists.iter().map(Vec::len).collect();
     lists.iter().flatten().for_each(|entry| lengths[entry.1 as usize] += 1);
@@ -276,6 +279,9 @@ pub(crate) fn union(lists: Vec<Vec<Neighbor>>) -> Graph {
     let starts = next.clone();
     let mut entries: Vec<(u32, f64)> = vec![(0, 0.0); starts[n]];
     for (i, list) in lists.into_iter().enumerate() {
+        if i % ROWS == 0 {
+            context.check()?;
+        }
         for (squared, j) in list {
             for (from, to) in [(i, j as usize), (j as usize, i)] {
                 entries[next[from]] = (to as u32, squared);
@@ -285,6 +291,9 @@ pub(crate) fn union(lists: Vec<Vec<Neighbor>>) -> Graph {
     }
     let mut graph = Graph::empty(n);
     for i in 0..n {
+        if i % ROWS == 0 {
+            context.check()?;
+        }
         let row = &mut entries[starts[i]..starts[i + 1]];
         row.sort_unstable_by_key(|entry| entry.0);
         let mut last = None;
@@ -297,7 +306,7 @@ pub(crate) fn union(lists: Vec<Vec<Neighbor>>) -> Graph {
         }
         graph.offsets.push(graph.columns.len());
     }
-    graph
+    Ok(graph)
 }
 
 #[cfg(test)]
@@ -372,7 +381,8 @@ mod tests {
     #[test]
     fn a_union_holds_every_edge_both_ways_and_once() {
         let lists = vec![vec![(1.0, 1), (4.0, 2)], vec![(1.0, 0)], vec![(2.0, 1)], vec![]];
-        let graph = union(lists);
+        let context = Context::new(1, &obcut::Silent).unwrap();
+        let graph = union(lists, &context).unwrap();
         assert_eq!(graph.row(0), (&[1, 2][..], &[1.0, 4.0][..]));
         assert_eq!(graph.row(1), (&[0, 2][..], &[1.0, 2.0][..]));
         assert_eq!(graph.row(2), (&[0, 1][..], &[4.0, 2.0][..]));

@@ -1,8 +1,8 @@
 //! Natural neighbours, the density that goes with them, and the cores of the data.
 //!
-//! D. Cheng, S. Zhang and J. Huang, "Dense members of local cores-based density peaks clustering algorithm",
-//! Knowledge-Based Systems 2020 (local cores); D. Cheng, Q. Zhu, J. Huang, Q. Wu and L. Yang, "Clustering with
-//! local density peaks-based minimum spanning tree", IEEE TKDE 2021 (peaks).
+//! D. Cheng, S. Zhang and J. Huang, "Dense members of local cores-based density peaks clustering
+//! algorithm", Knowledge-Based Systems 2020 (local cores); D. Cheng, Q. Zhu, J. Huang, Q. Wu and L.
+//! Yang, "Clustering with local density peaks-based minimum spanning tree", IEEE TKDE 2021 (peaks).
 
 use obcut::Error;
 use obcut::parallel::Context;
@@ -11,7 +11,7 @@ use obcut::table::Table;
 use super::knn::{self, Measure, Neighbor};
 
 /// Neighbours that are looked up first.
-const FIRST: usize = 32;
+const FIRST: usize = 64;
 /// Part of the largest sum of distances that all sums reach at least.
 const FLOOR: f64 = 1e-12;
 
@@ -21,8 +21,6 @@ pub(crate) struct Natural {
     pub rounds: usize,
     /// How often a row is among the neighbours of others.
     pub popularity: Vec<u32>,
-    /// The most popular row's.
-    pub most: usize,
     /// Neighbours of every row, nearest first: as many as its popularity, and at least `rounds`.
     pub lists: Vec<Vec<u32>>,
     pub density: Vec<f64>,
@@ -38,29 +36,31 @@ impl Natural {
     pub fn find(table: &Table<'_>, context: &Context<'_>) -> Result<Self, Error> {
         let all = table.n().saturating_sub(1);
         let mut count = FIRST.min(all);
-        let (rounds, popularity) = loop {
-            let lists: Vec<Vec<u32>> = knn::visit(table, count, context, |_, list| {
-                list.iter().map(|entry| entry.1).collect()
-            })?;
-            if let Some(found) = popularity(&lists, count == all) {
-                break found;
+        let (found, (rounds, popularity)) = loop {
+            let found = knn::nearest(table, count, context)?;
+            if let Some(told) = popularity(&found, count == all) {
+                break (found, told);
             }
             count = (2 * count).min(all);
         };
         let most = popularity.iter().max().map_or(1, |&p| p as usize).max(1);
-        let (lists, sums): (Vec<Vec<u32>>, Vec<f64>) =
-            knn::visit(table, most.max(rounds), context, |i, list| {
-                let kept = (popularity[i] as usize).max(rounds).min(list.len());
-                let list_of = |list: &[Neighbor]| list.iter().map(|entry| entry.1).collect();
-                let sum = list.iter().take(most).map(|entry| entry.0.sqrt()).sum::<f64>();
-                (list_of(&list[..kept]), sum)
-            })?
-            .into_iter()
-            .unzip();
+        let keep = |i: usize, list: &[Neighbor]| {
+            let kept = (popularity[i] as usize).max(rounds).min(list.len());
+            let rows: Vec<u32> = list[..kept].iter().map(|entry| entry.1).collect();
+            (rows, list.iter().take(most).map(|entry| entry.0.sqrt()).sum::<f64>())
+        };
+        // The most popular row may need more neighbours than told the rounds.
+        let kept = if most <= count {
+            found.iter().enumerate().map(|(i, list)| keep(i, list)).collect()
+        } else {
+            drop(found);
+            knn::visit(table, most, context, keep)?
+        };
+        let (lists, sums): (Vec<Vec<u32>>, Vec<f64>) = kept.into_iter().unzip();
         let largest = sums.iter().copied().fold(0.0, f64::max);
         let floor = if largest > 0.0 { FLOOR * largest } else { 1.0 };
         let density = sums.iter().map(|sum| most as f64 / sum.max(floor)).collect();
-        Ok(Self { rounds, popularity, most, lists, density })
+        Ok(Self { rounds, popularity, lists, density })
     }
 
     /// Rows by falling density, stable.
@@ -71,7 +71,8 @@ impl Natural {
         order
     }
 
-    /// The densest of a row and its first `count` neighbours; the row itself, then the nearer, on ties.
+    /// The densest of a row and its first `count` neighbours; the row itself, then the nearer, on
+    /// ties.
     fn densest(&self, i: usize, count: usize) -> usize {
         let mut best = i;
         for &j in &self.lists[i][..count.min(self.lists[i].len())] {
@@ -84,9 +85,9 @@ impl Natural {
 
     /// The local core that represents every row.
     ///
-    /// By falling density, the densest of a row and as many neighbours as it is popular becomes a core
-    /// unless it has one, and its core represents those of them that have none, or one that is farther
-    /// away. A core stays one: none is nearer to it than itself.
+    /// By falling density, the densest of a row and as many neighbours as it is popular becomes a
+    /// core unless it has one, and its core represents those of them that have none, or one that is
+    /// farther away. A core stays one: none is nearer to it than itself.
     pub fn local_cores(&self, table: &Table<'_>, context: &Context<'_>) -> Result<Vec<u32>, Error> {
         let mut core: Vec<Option<(u32, f64)>> = vec![None; self.density.len()];
         let mut measure = Measure::new(table);
@@ -124,12 +125,12 @@ impl Natural {
 }
 
 /// Rounds and popularity; `None` when the lists are too short to tell and not `whole`.
-fn popularity(lists: &[Vec<u32>], whole: bool) -> Option<(usize, Vec<u32>)> {
+fn popularity(lists: &[Vec<Neighbor>], whole: bool) -> Option<(usize, Vec<u32>)> {
     let mut popularity = vec![0u32; lists.len()];
     let mut lonely = None;
     let longest = lists.first().map_or(0, Vec::len);
     for round in 0..longest {
-        lists.iter().for_each(|list| popularity[list[round] as usize] += 1);
+        lists.iter().for_each(|list| popularity[list[round].1 as usize] += 1);
         let now = popularity.iter().filter(|&&p| p == 0).count();
         if now == 0 || lonely == Some(now) {
             return Some((round + 1, popularity));
@@ -150,7 +151,8 @@ mod tests {
         let Some((matrix, _)) = subset("PenDigits", 16) else { return };
         with_job(&matrix, 10, Scale::None, true, |job| {
             let natural = Natural::find(job.table, job.context)?;
-            assert_eq!((natural.rounds, natural.most), (9, 25));
+            assert_eq!(natural.rounds, 9);
+            assert_eq!(natural.popularity.iter().max(), Some(&25));
             assert_eq!(natural.popularity[..5], [13, 14, 6, 7, 5]);
             assert_eq!(natural.popularity.iter().sum::<u32>(), 6183);
             let sum: f64 = natural.density.iter().sum();

@@ -9,8 +9,8 @@ use obcut::{Error, Graph};
 /// Steps between two questions whether to go on.
 const STEPS: usize = 1 << 16;
 
-/// Distance of every node to its nearest seed, and which of the seeds that is; of equally near ones the
-/// first. `None` where no path leads.
+/// Distance of every node to its nearest seed, and which of the seeds that is; of equally near ones
+/// the first. `None` where no path leads.
 pub(crate) fn nearest_seeds(
     graph: &Graph,
     seeds: &[u32],
@@ -55,8 +55,8 @@ pub(crate) fn between(graph: &Graph, context: &Context<'_>) -> Result<Vec<f64>, 
     Ok(all)
 }
 
-/// The connected parts of the nodes that `wanted` names: a number for each of them, in the order of their
-/// first nodes.
+/// The connected parts of the nodes that `wanted` names: a number for each of them, in the order of
+/// their first nodes.
 pub(crate) fn components(
     graph: &Graph,
     wanted: impl Fn(usize) -> bool,
