@@ -24,15 +24,21 @@ pub mod pieces;
 #[cfg(test)]
 mod testing;
 
+mod dcdp_asc;
+mod escg;
 mod euler_sc;
 mod fast_esc;
 mod lsc;
+mod rksc;
 mod u_spec;
 
 pub use configure::{Configure, Setting};
+pub use dcdp_asc::DcdpAsc;
+pub use escg::Escg;
 pub use euler_sc::EulerSc;
 pub use fast_esc::FastEsc;
 pub use lsc::Lsc;
 pub use means::KMeans;
 pub use method::{Configurable, Method};
+pub use rksc::Rksc;
 pub use u_spec::USpec;

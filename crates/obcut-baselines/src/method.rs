@@ -11,10 +11,20 @@ obcut::choices! {
         Obcut = "obcut",
         /// k-means.
         KMeans = "kmeans",
+        /// Efficient spectral clustering on graphs.
+        Escg = "escg",
         /// Landmark spectral clustering.
         Lsc = "lsc",
+        /// Fast explicit spectral clustering.
+        FastEsc = "fastesc",
+        /// Euler spectral clustering, reconstructed.
+        EulerSc = "eulersc",
         /// Ultra-scalable spectral clustering.
         USpec = "u-spec",
+        /// Spectral clustering on a refined neighbour graph.
+        Rksc = "rksc",
+        /// Dense cores and density peaks, reconstructed.
+        DcdpAsc = "dcdp-asc",
     }
 }
 
@@ -31,6 +41,11 @@ impl Method {
             Self::KMeans => Box::<crate::KMeans>::default(),
             Self::Lsc => Box::<crate::Lsc>::default(),
             Self::USpec => Box::<crate::USpec>::default(),
+            Self::Escg => Box::<crate::Escg>::default(),
+            Self::FastEsc => Box::<crate::FastEsc>::default(),
+            Self::EulerSc => Box::<crate::EulerSc>::default(),
+            Self::Rksc => Box::<crate::Rksc>::default(),
+            Self::DcdpAsc => Box::<crate::DcdpAsc>::default(),
         }
     }
 
@@ -51,6 +66,11 @@ impl Method {
         match self {
             Self::Obcut => "N d M time, N memory",
             Self::KMeans => "N d k per iteration, N memory",
+            Self::Escg => "N^2 d time for the neighbours, N (neighbors + k) memory",
+            Self::FastEsc => "N d D + N D^2 + D^3 time, N k + D^2 memory",
+            Self::EulerSc => "N d^2 + N d k per sweep time, N k + d^2 memory",
+            Self::Rksc => "N^2 d time for the neighbours, N times the neighbours kept memory",
+            Self::DcdpAsc => "N^2 d time for the neighbours, N neighbours + cores^2 memory",
             Self::USpec => "N d sqrt(p) + p^2 d + p^3 time, N (K + k) + p^2 memory",
             Self::Lsc => "N d p + N r^2 + p^3 time, N (r + k) + p^2 memory",
         }
