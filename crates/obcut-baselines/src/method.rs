@@ -54,6 +54,17 @@ impl Method {
         match self {
             Self::Obcut => "one-step bipartite graph cut, everything automatic",
             Self::KMeans => "Lloyd's k-means from greedy k-means++",
+            Self::Escg => {
+                "bipartite cut between rows and supernodes of a neighbour graph (Liu et al. 2013)"
+            }
+            Self::FastEsc => "normalised cut on random Fourier features (He et al. 2019)",
+            Self::EulerSc => "normalised cut on Euler features, reconstructed (Wu et al. 2018)",
+            Self::Rksc => {
+                "spectral clustering of trimmed mutual neighbours (Alshammari et al. 2021)"
+            }
+            Self::DcdpAsc => {
+                "spectral clustering of density cores, reconstructed (Cheng et al. 2022)"
+            }
             Self::USpec => {
                 "transfer cut over approximate nearest representatives (Huang et al. 2020)"
             }

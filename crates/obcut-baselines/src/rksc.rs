@@ -9,18 +9,20 @@
 //! Distances count the row itself as the first, as the published program does. It breaks with more
 //! than 30 clusters; here there are always as many eigenvectors as clusters. The scale of the
 //! weights stays the seventh distance whatever the baseline. Lists are cut as they are found. In a
-//! graph of several parts the vectors of the repeated eigenvalue are any basis, so that scores vary
-//! with the solver.
+//! graph of several parts the vectors of the repeated eigenvalue are any basis; the trivial one is
+//! made the first, since it is dropped. Rows without an edge go with their nearest row.
 
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::affinity::Affinity;
-use crate::pieces::embedding::unit_rows;
+use crate::pieces::embedding::{trivial_first, unit_rows};
 use crate::pieces::knn::{self, Neighbor};
 use crate::pieces::means::{Flavour, cluster_points};
 
+/// Eigenvalues this near to 1 are one value, repeated since the graph is in pieces.
+const REPEATED: f64 = 1e-8;
 /// Which distance, the row itself counted, scales the weights of a row.
 const SCALE_AT: usize = 7;
 /// Keeps the scale of weights from zero.
@@ -80,14 +82,26 @@ fn bytes(n: usize, d: usize, count: usize, vectors: usize, k: usize) -> f64 {
 
 impl Rksc {
     fn work(&self, job: &mut Job<'_>, count: usize, vectors: usize) -> Result<Vec<u32>, Error> {
-        let affinity = job.time(Stage::Graph, |job| graph(job, count, self.baseline))?;
+        let (affinity, nearest) = job.time(Stage::Graph, |job| graph(job, count, self.baseline))?;
         let embedding = job.time(Stage::Spectrum, |job| {
             let stream = job.stream.named("spectrum");
-            let (_, mut embedding) = affinity.largest(vectors, stream, job.context)?;
+            let (values, mut embedding) = affinity.largest(vectors, stream, job.context)?;
+            let trivial: Vec<f64> = affinity.degrees().iter().map(|d| d.sqrt()).collect();
+            let block = values.iter().filter(|&&v| v > 1.0 - REPEATED).count();
+            trivial_first(&mut embedding, vectors, block, &trivial);
             unit_rows(&mut embedding, vectors);
             Ok(embedding)
         })?;
-        job.time(Stage::KMeans, |job| self.labels(job, &affinity, &embedding, vectors))
+        let mut labels =
+            job.time(Stage::KMeans, |job| self.labels(job, &affinity, &embedding, vectors))?;
+        // Rows without an edge have no place in the embedding: they go with their nearest row.
+        let alone = |i: usize| affinity.graph.row(i).0.is_empty();
+        for i in (0..job.n).filter(|&i| alone(i)) {
+            if let Some(j) = nearest[i].map(|j| j as usize).filter(|&j| !alone(j)) {
+                labels[i] = labels[j];
+            }
+        }
+        Ok(labels)
     }
 
     /// The clustering that cuts the least weight over the dimensions tried; the first of equals.
@@ -128,8 +142,9 @@ fn cut_weight(graph: &Graph, labels: &[u32]) -> f64 {
     if cut > 0.0 { cut / 2.0 } else { graph.values.iter().copied().fold(f64::INFINITY, f64::min) }
 }
 
-/// The neighbours that a row keeps, by index, and the scale of its weights.
+/// The neighbours that a row keeps, by index, the nearest of them, and the scale of its weights.
 struct Kept {
+    nearest: Option<u32>,
     columns: Vec<u32>,
     squared: Vec<f64>,
     sigma: f64,
@@ -144,7 +159,7 @@ impl Kept {
         let mut kept: Vec<Neighbor> = list[..length].to_vec();
         kept.sort_unstable_by_key(|entry| entry.1);
         let (squared, columns) = kept.into_iter().unzip();
-        Self { columns, squared, sigma }
+        Self { nearest: list.first().map(|entry| entry.1), columns, squared, sigma }
     }
 
     fn lists(&self, i: usize) -> bool {
@@ -172,8 +187,13 @@ fn kept_length(list: &[Neighbor], baseline: usize) -> usize {
     list.len()
 }
 
-/// Weights between rows that list each other. Rows of no distance (duplicates) have no edge.
-fn graph(job: &Job<'_>, count: usize, baseline: usize) -> Result<Affinity, Error> {
+/// Weights between rows that list each other, and the nearest row of each. Rows of no distance
+/// (duplicates) have no edge.
+fn graph(
+    job: &Job<'_>,
+    count: usize,
+    baseline: usize,
+) -> Result<(Affinity, Vec<Option<u32>>), Error> {
     let lists = knn::visit(job.table, count, job.context, |_, list| Kept::new(list, baseline))?;
     let mut graph = Graph::empty(job.n);
     job.context.fold(
@@ -190,7 +210,7 @@ fn graph(job: &Job<'_>, count: usize, baseline: usize) -> Result<Affinity, Error
             graph.values.extend(part.values);
         },
     )?;
-    Ok(Affinity { graph })
+    Ok((Affinity { graph }, lists.iter().map(|kept| kept.nearest).collect()))
 }
 
 /// Adds the edges of a row to rows that list it too.
@@ -223,7 +243,7 @@ mod tests {
             assert_eq!(lengths[..5], [16, 25, 27, 24, 34]);
             let mean = lengths.iter().sum::<usize>() as f64 / 687.0;
             assert!(near(mean, 24.2504, 1e-5), "{mean}");
-            let affinity = graph(job, 685, 7)?;
+            let affinity = graph(job, 685, 7)?.0;
             assert_eq!(affinity.graph.columns.len(), 2 * 5043);
             let total = affinity.graph.values.iter().sum::<f64>() / 2.0;
             assert!(near(total, 1676.26006859, 1e-9), "{total}");
@@ -260,7 +280,7 @@ mod tests {
         values.extend_from_within(..3);
         let matrix = Matrix::Dense64 { values, n_rows: 61, n_cols: 3 };
         with_job(&matrix, 3, Scale::None, true, |job| {
-            let affinity = graph(job, 59, 7)?;
+            let affinity = graph(job, 59, 7)?.0;
             assert!(!affinity.graph.row(60).0.contains(&0));
             for i in 0..61 {
                 let (columns, values) = affinity.graph.row(i);
