@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 BENCH_VENV := .venv-bench
 BENCH_PYTHON := $(BENCH_VENV)/bin/python
 
-.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-kernels bench-count docs clean
+.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-python bench-methods baselines bench-kernels bench-count docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,16 @@ bench: bench-build ## timings beside the peers, written to docs/benchmarks.md (a
 
 bench-quick: bench-build ## the same on 20,000 rows, printed only (about a minute)
 	$(BENCH_PYTHON) bench/bench.py --quick
+
+bench-python: bench-build ## extra memory of a fit in Python at full size, and how soon Ctrl-C returns
+	$(BENCH_PYTHON) -m pip install --quiet --disable-pip-version-check .
+	$(BENCH_PYTHON) bench/python_fit.py
+
+bench-methods: bench-build ## seconds and memory of all methods, written to docs/methods.md (hours)
+	$(BENCH_PYTHON) bench/methods.py
+
+baselines: ## scores of the other methods beside their references, written to docs/baselines.md
+	cargo run --release -p obcut-baselines --example baselines
 
 bench-kernels: ## rows per second of the row solvers, GFLOP/s of the matrix products
 	cargo bench -p obcut

@@ -11,7 +11,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use obcut_data::{Format, LoadOptions, Source};
 
-use crate::commands::{cluster, completions, cut, demo, info, man, predict, score};
+use crate::commands::{cluster, completions, cut, demo, info, man, methods, predict, score};
 use crate::failure::Fault;
 
 /// Heading of the options that say what is read.
@@ -55,6 +55,8 @@ pub enum Command {
     Score(score::ScoreArgs),
     /// Tell what is in a table or a model
     Info(info::InfoArgs),
+    /// List the methods that 'obcut cluster --method' knows, with their settings
+    Methods(methods::MethodsArgs),
     /// Cluster the handwritten digits that come with the program
     Demo(demo::DemoArgs),
     /// Print the completion script of a shell

@@ -6,5 +6,7 @@ pub mod cut;
 pub mod demo;
 pub mod info;
 pub mod man;
+pub mod methods;
+pub mod other;
 pub mod predict;
 pub mod score;

@@ -46,6 +46,7 @@ fn start(cli: &Cli) -> anyhow::Result<()> {
         Command::Cut(args) => commands::cut::run(args, talk),
         Command::Score(args) => commands::score::run(args, talk),
         Command::Info(args) => commands::info::run(args, talk),
+        Command::Methods(args) => commands::methods::run(args, talk),
         Command::Demo(args) => commands::demo::run(args, talk),
         Command::Completions(args) => commands::completions::run(args),
         Command::Man(args) => commands::man::run(args, talk),

@@ -8,6 +8,7 @@ mod arrays;
 mod data;
 mod errors;
 mod fit;
+mod methods;
 mod metrics;
 mod model;
 mod settings;
@@ -25,6 +26,8 @@ mod _core {
     use super::fit::{cut, fit};
     #[pymodule_export]
     use super::main;
+    #[pymodule_export]
+    use super::methods::{cluster, method_settings};
     #[pymodule_export]
     use super::metrics::{ami, nmi, scores};
     #[pymodule_export]

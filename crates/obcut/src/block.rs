@@ -12,10 +12,10 @@ use crate::linalg::simd::{self, vectorised};
 use crate::table::Table;
 
 /// Rows in a block.
-pub(crate) const BLOCK: usize = 128;
+pub const BLOCK: usize = 128;
 
 /// Points (anchors, centres) made ready for products with the rows of a table.
-pub(crate) struct Points {
+pub struct Points {
     /// M × d, row-major, scaled space.
     pub values: Vec<f64>,
     pub n: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Points {
 }
 
 /// What products with the points need, by the kind of rows.
-pub(crate) enum Kernel {
+pub enum Kernel {
     /// Dense f64 rows use `values`; |a|^2 / 2.
     Double(Vec<f64>),
     Single {
@@ -42,7 +42,7 @@ pub(crate) enum Kernel {
 
 /// Buffers of one thread.
 #[derive(Default)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     pub x32: Vec<f32>,
     pub out32: Vec<f32>,
     pub x64: Vec<f64>,
@@ -51,7 +51,7 @@ pub(crate) struct Scratch {
 }
 
 /// Some rows, scaled and at hand.
-pub(crate) struct Loaded<'s> {
+pub struct Loaded<'s> {
     pub table: &'s Table<'s>,
     /// The first row.
     pub start: usize,
@@ -59,21 +59,21 @@ pub(crate) struct Loaded<'s> {
 }
 
 /// Scaled rows, BLOCK × d; sparse ones stay where they are.
-pub(crate) enum Rows<'s> {
+pub enum Rows<'s> {
     Single(&'s [f32]),
     Double(&'s [f64]),
     Sparse,
 }
 
 /// Rows and their products with points.
-pub(crate) struct Block<'s> {
+pub struct Block<'s> {
     pub loaded: Loaded<'s>,
     pub points: &'s Points,
     pub products: Products<'s>,
 }
 
 /// Products, BLOCK × M.
-pub(crate) enum Products<'s> {
+pub enum Products<'s> {
     Single { values: &'s [f32], points: &'s [f32], half_norms: &'s [f32] },
     Double { values: &'s [f64], half_norms: &'s [f64] },
 }

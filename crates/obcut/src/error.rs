@@ -91,6 +91,22 @@ pub enum ParamError {
         /// What is wrong.
         problem: String,
     },
+    /// A method would need more memory than it may use.
+    #[error(
+        "{method} needs {:.0} GB for {n_samples} rows; limit {:.0} GB; use --method obcut or a sample",
+        *.needed as f64 / 1e9,
+        *.limit as f64 / 1e9
+    )]
+    Memory {
+        /// Name of the method.
+        method: &'static str,
+        /// Bytes it would need.
+        needed: u64,
+        /// Bytes it may use.
+        limit: u64,
+        /// Rows there are.
+        n_samples: usize,
+    },
     /// Two settings exclude each other.
     #[error("{0}")]
     Conflict(String),

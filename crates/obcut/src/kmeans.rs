@@ -4,7 +4,7 @@
 //! the order of the rows nor the number of threads. Anchors start from random rows: k-means++ likes
 //! outliers, and outlier anchors become fragments of the graph.
 
-use std::ops::Range;
+mod seed;
 
 use crate::block::{BLOCK, Points, Scratch};
 use crate::error::Error;
@@ -16,16 +16,18 @@ use crate::table::{Gathered, Table};
 
 /// How the centres start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seeding {
+pub enum Seeding {
     /// Distinct random rows.
     Rows,
     /// k-means++: rows far from the centres chosen so far are likelier.
     PlusPlus,
+    /// The same with several draws for every centre, of which the best is kept.
+    Greedy,
 }
 
 /// How much work is done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     pub seeding: Seeding,
     /// Lloyd iterations at most.
     pub iterations: usize,
@@ -40,6 +42,8 @@ pub(crate) struct Schedule {
     pub full_passes: usize,
     /// Fall of the inertia, as a part of it, below which an iteration is the last.
     pub tol: f64,
+    /// Whether restarts are judged by plain distances rather than squared ones.
+    pub plain: bool,
 }
 
 impl Schedule {
@@ -53,16 +57,19 @@ impl Schedule {
         more_iterations: 0,
         full_passes: 0,
         tol: 0.0,
+        plain: false,
     };
 }
 
 /// The result of k-means.
 #[derive(Clone, Debug)]
-pub(crate) struct Centers {
+pub struct Centers {
     /// k × d, scaled space.
     pub values: Vec<f64>,
     /// Weighted sum of squared distances on the rows that were iterated on.
     pub inertia: f64,
+    /// The same of plain distances.
+    pub plain: f64,
 }
 
 /// One pass over the rows: the nearest centre of each with the squared distance to it, and the sums that
@@ -77,14 +84,14 @@ struct Pass {
 
 /// Weighted rows with their keys.
 #[derive(Clone)]
-pub(crate) struct Weighted<'t, 'a> {
+pub struct Weighted<'t, 'a> {
     pub table: &'t Table<'a>,
     pub weights: &'t [f64],
     pub keys: &'t [u64],
 }
 
 /// Some of the rows.
-pub(crate) struct Sample<'a> {
+pub struct Sample<'a> {
     /// Positions of the rows, ascending.
     pub chosen: Vec<u32>,
     rows: Gathered<'a>,
@@ -123,7 +130,7 @@ impl Sample<'_> {
 }
 
 /// Finds `k` centres; there must be at least `k` rows.
-pub(crate) fn fit(
+pub fn fit(
     rows: &Weighted<'_, '_>,
     k: usize,
     schedule: Schedule,
@@ -166,12 +173,18 @@ fn best_of(
         let stream = stream.nth(restart);
         let chosen = match schedule.seeding {
             Seeding::Rows => random::choose(rows.keys, k, stream),
-            Seeding::PlusPlus => plus_plus(rows, k, stream, context)?,
+            Seeding::PlusPlus => seed::plus_plus(rows, k, stream, context)?,
+            Seeding::Greedy => seed::greedy(rows, k, stream, context)?,
         };
-        let start = Centers { values: gather(rows.table, &chosen), inertia: f64::INFINITY };
+        let start = Centers {
+            values: gather(rows.table, &chosen),
+            inertia: f64::INFINITY,
+            plain: f64::INFINITY,
+        };
         let limits = (schedule.iterations, schedule.tol);
         let centers = lloyd(rows, start, limits, context, stage)?;
-        if best.as_ref().is_none_or(|b| centers.inertia < b.inertia) {
+        let value = |c: &Centers| if schedule.plain { c.plain } else { c.inertia };
+        if best.as_ref().is_none_or(|b| value(&centers) < value(b)) {
             best = Some(centers);
         }
     }
@@ -185,80 +198,6 @@ fn gather(table: &Table<'_>, chosen: &[u32]) -> Vec<f64> {
         table.row(i as usize, out);
     }
     values
-}
-
-/// k-means++ by exponential clocks: the row whose clock -ln(u)/(w D^2) rings first is drawn with
-/// probability proportional to w D^2, and the draw depends on contents alone.
-fn plus_plus(
-    rows: &Weighted<'_, '_>,
-    k: usize,
-    stream: Stream,
-    context: &Context<'_>,
-) -> Result<Vec<u32>, Error> {
-    let (n, d) = (rows.table.n(), rows.table.d());
-    let mut nearest = vec![f64::INFINITY; n];
-    let first = (0..n)
-        .min_by(|&a, &b| {
-            let clock = |i: usize| -stream.uniform(rows.keys[i]).ln() / rows.weights[i];
-            clock(a).total_cmp(&clock(b)).then(rows.keys[a].cmp(&rows.keys[b]))
-        })
-        .expect("at least one row");
-    let mut chosen = vec![first as u32];
-    let mut center = vec![0.0; d];
-    while chosen.len() < k {
-        let stream = stream.nth(chosen.len());
-        rows.table.row(*chosen.last().expect("one at least") as usize, &mut center);
-        let points = rows.table.points(center.clone());
-        let firsts = context.map_into(n, &mut nearest, 1, |range, nearest| {
-            first_clock(rows, range, &points, nearest, stream)
-        })?;
-        let best = firsts
-            .into_iter()
-            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
-            .expect("at least one chunk");
-        if best.0.is_finite() {
-            chosen.push(best.2);
-        } else {
-            // Every row coincides with a centre at working precision: take any that is not one.
-            let taken: std::collections::HashSet<u32> = chosen.iter().copied().collect();
-            let free =
-                (0..n as u32).filter(|i| !taken.contains(i)).min_by_key(|&i| rows.keys[i as usize]);
-            chosen.push(free.unwrap_or(0));
-        }
-    }
-    Ok(chosen)
-}
-
-/// The row of a range whose clock rings first, after the distances to the nearest centre have taken in
-/// one more centre.
-fn first_clock(
-    rows: &Weighted<'_, '_>,
-    range: Range<usize>,
-    points: &Points,
-    nearest: &mut [f64],
-    stream: Stream,
-) -> (f64, u64, u32) {
-    let (mut distance, mut scratch) = (Vec::new(), Scratch::default());
-    let mut best = (f64::INFINITY, u64::MAX, 0u32);
-    for (start, nearest) in range.step_by(BLOCK).zip(nearest.chunks_mut(BLOCK)) {
-        let block = rows.table.block(start..start + nearest.len(), points, &mut scratch);
-        for (r, near) in nearest.iter_mut().enumerate() {
-            block.distances(r, &[0], &mut distance);
-            let i = start + r;
-            *near = near.min(distance[0]);
-            let mass = rows.weights[i] * *near;
-            let u = stream.uniform(rows.keys[i]);
-            // -ln u >= 1 - u: most rows are out without their logarithm.
-            if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
-                continue;
-            }
-            let this = (-u.ln() / mass, rows.keys[i], i as u32);
-            if (this.0, this.1) < (best.0, best.1) {
-                best = this;
-            }
-        }
-    }
-    best
 }
 
 /// Up to `iterations` of Lloyd, ending early when no label changes or the inertia hardly falls.
@@ -280,7 +219,11 @@ fn lloyd(
         let points = rows.table.points(centers.values);
         let pass = pass(rows, &points, &norms, context)?;
         let settled = iteration > 0 && centers.inertia - pass.inertia < tol * pass.inertia;
-        centers = Centers { inertia: pass.inertia, values: points.values };
+        centers = Centers {
+            inertia: pass.inertia,
+            plain: pass.nearest.iter().zip(rows.weights).map(|(near, w)| w * near.1.sqrt()).sum(),
+            values: points.values,
+        };
         let same = |(a, b): (&(u32, f64), &(u32, f64))| a.0 == b.0;
         if iteration > 0 && pass.nearest.iter().zip(&last).all(same) {
             break;
@@ -305,7 +248,7 @@ fn lloyd(
 }
 
 /// Nearest centre of every row; ties go to the lower index.
-pub(crate) fn assign(
+pub fn assign(
     table: &Table<'_>,
     points: &Points,
     context: &Context<'_>,
@@ -406,7 +349,7 @@ fn fill_empty(
 }
 
 /// Minus the squared distance of a row to every point, to full precision.
-pub(crate) fn nearest_point(table: &Table<'_>, i: usize, points: &Points) -> Vec<f64> {
+pub fn nearest_point(table: &Table<'_>, i: usize, points: &Points) -> Vec<f64> {
     let mut row = vec![0.0; table.d()];
     table.row(i, &mut row);
     points.values.chunks_exact(table.d()).map(|a| -squared_distance(&row, a)).collect()
@@ -466,7 +409,7 @@ mod tests {
         // All centres but one far away: all but one are empty at first.
         let mut values = vec![50.0; k * d];
         values[..d].fill(0.0);
-        let mut centers = Centers { values, inertia: f64::INFINITY };
+        let mut centers = Centers { values, inertia: f64::INFINITY, plain: f64::INFINITY };
         for _ in 0..12 {
             let last = centers.inertia;
             centers = lloyd(&rows, centers, (1, 0.0), &context, Stage::Start).unwrap();
@@ -477,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn plus_plus_draws_distinct_rows_and_takes_every_far_group() {
+    fn seeds_are_distinct_rows_and_take_every_far_group() {
         let (n, d, k) = (200, 2, 4);
         let x: Vec<f64> =
             (0..n).flat_map(|i| [f64::from((i % 4) as u8) * 100.0, i as f64 * 1e-3]).collect();
@@ -485,10 +428,12 @@ mod tests {
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
         let rows = Weighted { table: &table, weights: &weights, keys: &keys };
         let context = Context::new(1, &Silent).unwrap();
-        for seed in 0..10 {
-            let chosen = plus_plus(&rows, k, Stream::new(seed), &context).unwrap();
-            let groups: std::collections::HashSet<u32> = chosen.iter().map(|i| i % 4).collect();
-            assert_eq!(groups.len(), 4);
+        for number in 0..10 {
+            for draw in [seed::plus_plus, seed::greedy] {
+                let chosen = draw(&rows, k, Stream::new(number), &context).unwrap();
+                let groups: std::collections::HashSet<u32> = chosen.iter().map(|i| i % 4).collect();
+                assert_eq!(groups.len(), 4);
+            }
         }
     }
 

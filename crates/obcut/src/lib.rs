@@ -9,6 +9,7 @@
 #![doc = ""]
 #![doc = include_str!("../../../README.md")]
 
+pub mod clusterer;
 pub mod error;
 pub mod graph;
 pub mod matrix;
@@ -20,18 +21,28 @@ pub mod simplex;
 pub mod solver;
 pub mod synthetic;
 
-mod block;
+// The box of pieces that the other methods of this workspace share: public for them, with no promise.
+#[doc(hidden)]
+pub mod block;
+#[doc(hidden)]
+pub mod kmeans;
+#[doc(hidden)]
+pub mod linalg;
+#[doc(hidden)]
+pub mod normalize;
+#[doc(hidden)]
+pub mod parallel;
+#[doc(hidden)]
+pub mod random;
+#[doc(hidden)]
+pub mod table;
+
 mod cut;
-mod kmeans;
-mod linalg;
 mod means;
-mod normalize;
-mod parallel;
-mod random;
 mod reduce;
-mod table;
 mod units;
 
+pub use clusterer::{Clusterer, Clustering, Run};
 pub use cut::{BipartiteCut, CutParams, cut};
 pub use error::{DataError, Error, ModelError, ParamError};
 pub use graph::Graph;

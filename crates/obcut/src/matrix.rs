@@ -254,7 +254,8 @@ impl<'a> Samples<'a> {
 
     /// Runs `work` on the matrix with entries given twice added up and columns in order: on the
     /// matrix itself when it is so already, else on a copy.
-    pub(crate) fn with_canonical<R>(
+    #[doc(hidden)]
+    pub fn with_canonical<R>(
         &self,
         work: impl FnOnce(&Samples<'_>) -> Result<R, crate::Error>,
     ) -> Result<R, crate::Error> {

@@ -117,6 +117,7 @@ fn fitted(
         more_iterations: params.max_iter,
         full_passes: 3,
         tol: params.tol,
+        plain: false,
     };
     let stream = Stream::new(params.seed).named("kmeans");
     let mut centers = kmeans::fit(&rows, k, schedule, stream, context, Stage::Start)?.values;

@@ -25,7 +25,7 @@ const LIMIT_F32: f64 = 1e15;
 
 /// What is done to a row: `(x - shift) * factor` by feature, or `x / |x| - shift` for unit rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Scaling {
+pub struct Scaling {
     /// Which scaling, never `Auto`.
     pub kind: Scale,
     pub shift: Vec<f64>,
@@ -51,6 +51,22 @@ impl Scaling {
             Samples::Sparse32(x) => fit(x, weights, kind, context, false),
             Samples::Sparse64(x) => fit(x, weights, kind, context, false),
         }
+    }
+
+    /// The same without moving the mean to the origin, for methods that go by inner products.
+    pub fn unmoved(
+        samples: &Samples<'_>,
+        kind: Scale,
+        context: &Context<'_>,
+    ) -> Result<Self, Error> {
+        let mut scaling = Self::fit(samples, None, kind, context)?;
+        match scaling.kind {
+            Scale::MinMax => scaling.shift = minima(samples, context)?,
+            // The mean is what the standard scaling takes away.
+            Scale::Standard => {}
+            _ => scaling.shift.fill(0.0),
+        }
+        Ok(scaling)
     }
 
     /// Moves points given in the units of the data into the scaled space, in place.
@@ -87,8 +103,31 @@ impl Scaling {
     }
 }
 
+/// The smallest value of every feature.
+fn minima(samples: &Samples<'_>, context: &Context<'_>) -> Result<Vec<f64>, Error> {
+    let (n, d) = (samples.n_rows(), samples.n_cols());
+    let mut all = vec![(f64::INFINITY, 0usize); d];
+    context.fold(
+        n,
+        |rows| {
+            let mut part = vec![(f64::INFINITY, 0usize); d];
+            for i in rows {
+                samples.each(i, |f, v| part[f] = (part[f].0.min(v), part[f].1 + 1));
+            }
+            part
+        },
+        |part| {
+            for (all, part) in all.iter_mut().zip(part) {
+                *all = (all.0.min(part.0), all.1 + part.1);
+            }
+        },
+    )?;
+    // Entries that are not stored are zeros.
+    Ok(all.into_iter().map(|(least, seen)| if seen < n { least.min(0.0) } else { least }).collect())
+}
+
 /// An error that names the first value that is not finite, if there is one.
-pub(crate) fn check_finite(samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
+pub fn check_finite(samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
     match samples {
         Samples::Dense32(x) => finite(x, context),
         Samples::Dense64(x) => finite(x, context),

@@ -20,6 +20,10 @@ pub enum Stage {
     Cut,
     /// Learning of anchors, graph and labels by turns (Algorithm 1).
     Loop,
+    /// Eigenvectors of a graph.
+    Spectrum,
+    /// k-means on an embedding.
+    KMeans,
     /// Building the model and labelling the rows with it.
     Finish,
 }
@@ -36,6 +40,8 @@ impl Stage {
             Self::Start => "start",
             Self::Cut => "cut",
             Self::Loop => "loop",
+            Self::Spectrum => "spectrum",
+            Self::KMeans => "kmeans",
             Self::Finish => "finish",
         }
     }

@@ -20,7 +20,7 @@ const MAX_CHUNKS: usize = 256;
 const MIN_CHUNK: usize = 512;
 
 /// Rows in a chunk (the last one may be shorter): a function of `n` and nothing else.
-pub(crate) fn chunk_len(n: usize) -> usize {
+pub fn chunk_len(n: usize) -> usize {
     n.div_ceil(MAX_CHUNKS).next_multiple_of(64).max(MIN_CHUNK)
 }
 
@@ -30,7 +30,7 @@ fn large_chunk_len(n: usize) -> usize {
 }
 
 /// A private thread pool and the observer of one fit.
-pub(crate) struct Context<'a> {
+pub struct Context<'a> {
     pool: Arc<rayon::ThreadPool>,
     observer: &'a dyn Observer,
     restart: (usize, usize),

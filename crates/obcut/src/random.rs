@@ -10,7 +10,7 @@ use rand_core::{Rng, SeedableRng};
 
 /// A named source of randomness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stream(u64);
+pub struct Stream(u64);
 
 impl Stream {
     /// The root stream of a seed.
@@ -52,7 +52,7 @@ impl Stream {
 }
 
 /// Scrambles 64 bits (the finaliser of SplitMix64, one to one).
-pub(crate) fn mix(x: u64) -> u64 {
+pub fn mix(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -60,7 +60,7 @@ pub(crate) fn mix(x: u64) -> u64 {
 }
 
 /// Positions of the `count` smallest ranks of `keys` in `stream`, in the order of their ranks.
-pub(crate) fn choose(keys: &[u64], count: usize, stream: Stream) -> Vec<u32> {
+pub fn choose(keys: &[u64], count: usize, stream: Stream) -> Vec<u32> {
     let mut order: Vec<(u64, u32)> =
         keys.iter().enumerate().map(|(i, &key)| (stream.rank(key), i as u32)).collect();
     if count < order.len() {
@@ -72,7 +72,7 @@ pub(crate) fn choose(keys: &[u64], count: usize, stream: Stream) -> Vec<u32> {
 }
 
 /// All positions in the order of their ranks.
-pub(crate) fn shuffled(keys: &[u64], stream: Stream) -> Vec<u32> {
+pub fn shuffled(keys: &[u64], stream: Stream) -> Vec<u32> {
     let mut order: Vec<(u64, u32)> =
         keys.iter().enumerate().map(|(i, &key)| (stream.rank(key), i as u32)).collect();
     order.sort_unstable();

@@ -22,7 +22,7 @@ const LARGEST_COPY: usize = 16_000_000;
 
 /// Rows of a matrix, scaled when they are read.
 #[derive(Clone)]
-pub(crate) struct Table<'a> {
+pub struct Table<'a> {
     samples: Samples<'a>,
     scaling: &'a Scaling,
     /// Rows of the matrix that take part; `None` means all.
@@ -35,7 +35,7 @@ pub(crate) struct Table<'a> {
 }
 
 /// Some rows of a table: a copy, scaled and side by side, of dense ones, a view of sparse ones.
-pub(crate) enum Gathered<'a> {
+pub enum Gathered<'a> {
     Copy { matrix: Matrix, scaling: Scaling },
     View(Table<'a>),
 }

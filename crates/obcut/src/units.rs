@@ -11,10 +11,10 @@ use crate::parallel::Context;
 use crate::table::Table;
 
 /// No unit: the row has weight zero.
-pub(crate) const ABSENT: u32 = u32::MAX;
+pub const ABSENT: u32 = u32::MAX;
 
 /// Distinct rows with their weights, in the order of their first appearance.
-pub(crate) struct Units {
+pub struct Units {
     /// First row of every unit.
     pub first: Vec<u32>,
     pub weight: Vec<f64>,

@@ -132,10 +132,10 @@ fn the_score_of_a_model_weighs_rows_as_copies() {
     let copied = found.model.score(&copies.samples().unwrap(), None, 2, &Silent).unwrap();
     assert!((weighted - copied).abs() < 1e-12 && weighted > 0.9, "{weighted} {copied}");
     assert!(found.model.score(&samples, Some(&weights[1..]), 1, &Silent).is_err());
-    // Half of the moons in the plane lie on either side, since they share no anchor.
+    // The discs of two clusters lie above each other, and the moons share no anchor.
     let places = found.model.plane(&samples, 1, &Silent).unwrap();
-    let side = |i: usize| places[2 * i] > 0.0;
-    let same = (0..300).filter(|&i| side(i) == (data.labels[i] == 0)).count();
+    let above = |i: usize| places[2 * i + 1] > 0.0;
+    let same = (0..300).filter(|&i| above(i) == (data.labels[i] == 0)).count();
     assert!(same == 0 || same == 300, "{same}");
 }
 

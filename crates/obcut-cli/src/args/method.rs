@@ -6,11 +6,12 @@ use anyhow::bail;
 use clap::Args;
 use obcut::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn,
-    ParamError, Params, Reduce, RowSolver, Scale, SweepOrder,
+    ParamError, Params, Reduce, RowSolver, Run, Scale, SweepOrder,
 };
+use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
 
-use super::values::{Clusters, NumberOr, clusters, number_or_all, number_or_auto, word};
+use super::values::{Clusters, NumberOr, bytes, clusters, number_or_all, number_or_auto, word};
 use super::{ADVANCED, METHOD};
 use crate::failure::Fault;
 
@@ -21,6 +22,15 @@ pub struct MethodArgs {
     #[arg(short = 'k', long = "clusters", value_name = "K", help_heading = METHOD)]
     #[arg(value_parser = clusters, allow_negative_numbers = true)]
     pub n_clusters: Clusters,
+    /// Another method to cluster with; 'obcut methods' lists them [default: obcut]
+    #[arg(long, value_name = "NAME", value_parser = word::<Method>(), help_heading = METHOD)]
+    method: Option<Method>,
+    /// A setting of another method: --set p=500
+    #[arg(long, value_name = "NAME=VALUE", help_heading = METHOD)]
+    set: Vec<String>,
+    /// Memory that another method may use beside the table: 12GB, 800MB [default: 12GiB]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = METHOD)]
+    memory: Option<u64>,
     /// Start from the settings of the paper; options given beside it win
     #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
     pub preset: Option<String>,
@@ -142,8 +152,14 @@ impl MethodArgs {
             None => Params::new(n_clusters),
         };
         params.k_range = k_range;
+        if !self.set.is_empty() {
+            bail!(Fault::Usage("--set is for other methods; name one with --method".into()));
+        }
         let Self {
             n_clusters: _,
+            method: _,
+            set: _,
+            memory: _,
             preset: _,
             graph,
             effort,
@@ -177,6 +193,52 @@ impl MethodArgs {
 }
 
 impl MethodArgs {
+    /// The method named.
+    pub fn method(&self) -> Method {
+        self.method.unwrap_or(Method::Obcut)
+    }
+
+    /// Settings of another method as they were given.
+    pub fn settings(&self) -> anyhow::Result<Vec<(String, String)>> {
+        (self.set.iter())
+            .map(|text| match text.split_once('=') {
+                Some((name, value)) => Ok((name.trim().to_string(), value.trim().to_string())),
+                None => bail!(Fault::Usage(format!("--set '{text}': write NAME=VALUE"))),
+            })
+            .collect()
+    }
+
+    /// Seed, threads and memory of another method.
+    pub fn run(&self) -> Run {
+        let usual = Run::default();
+        Run {
+            seed: self.seed.unwrap_or(usual.seed),
+            threads: self.threads.threads,
+            memory: self.memory.unwrap_or(usual.memory),
+        }
+    }
+
+    /// Options given that only OBCut has.
+    pub fn given(&self) -> Vec<&'static str> {
+        let Self { preset, graph, effort, anchors, anchor_sets, neighbors, scale, .. } = self;
+        let given = [
+            ("--preset", preset.is_some()),
+            ("--graph", graph.is_some()),
+            ("--effort", effort.is_some()),
+            ("--anchors", anchors.is_some()),
+            ("--anchor-sets", anchor_sets.is_some()),
+            ("--neighbors", neighbors.is_some()),
+            ("--scale", scale.is_some()),
+            ("--init", self.init.is_some()),
+            ("--lambda", self.lambda.is_some()),
+            ("--n-init", self.n_init.is_some()),
+            ("advanced options", self.advanced.is_given()),
+        ];
+        given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect()
+    }
+}
+
+impl MethodArgs {
     /// A note when options of the learning loop are given while nothing is learned.
     pub fn idle(&self, params: &Params) -> Option<String> {
         let AdvancedArgs { lambda_scale, formulation, anchor_update, pull, .. } = &self.advanced;
@@ -199,6 +261,12 @@ impl MethodArgs {
 }
 
 impl AdvancedArgs {
+    /// Whether any of them was given.
+    fn is_given(&self) -> bool {
+        let mut params = Params::new(1);
+        self.given_anchors.is_some() || self.apply(&mut params).is_err() || params != Params::new(1)
+    }
+
     /// Puts every option given into the settings.
     fn apply(&self, params: &mut Params) -> anyhow::Result<()> {
         let Self {

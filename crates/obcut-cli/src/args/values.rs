@@ -72,6 +72,28 @@ pub fn clusters(text: &str) -> Result<Clusters, String> {
     }
 }
 
+/// A number of bytes: 800MB, 12GB, 12GiB, or the plain number.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" | "g" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("a size like 800MB, 12GB or 12GiB is needed".into()),
+    };
+    match digits.trim().parse::<f64>() {
+        Ok(number) if number >= 0.0 && number * unit < u64::MAX as f64 => {
+            Ok((number * unit) as u64)
+        }
+        _ => Err("a size like 800MB, 12GB or 12GiB is needed".into()),
+    }
+}
+
 /// One byte that separates cells.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     match text {
@@ -94,6 +116,14 @@ mod tests {
         assert_eq!(number_or_auto("12"), Ok(NumberOr(Some(12))));
         assert!(number_or_auto("all").is_err());
         assert!(number_or_all("-1").is_err());
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("12GiB"), Ok(12 << 30));
+        assert_eq!(bytes("1.5mb"), Ok(1_500_000));
+        assert_eq!(bytes("700"), Ok(700));
+        assert!(bytes("many").is_err() && bytes("-3GB").is_err() && bytes("3 apples").is_err());
     }
 
     #[test]

@@ -88,3 +88,17 @@ words! {
         Never => "never",
     }
 }
+
+impl Word for obcut_baselines::Method {
+    fn all() -> &'static [Self] {
+        Self::ALL
+    }
+
+    fn word(self) -> &'static str {
+        self.name()
+    }
+
+    fn meaning(self) -> &'static str {
+        self.summary()
+    }
+}

@@ -6,11 +6,13 @@ use std::time::Instant;
 use anyhow::bail;
 use clap::Args;
 use obcut::{Model, Params, StopReason};
+use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
 use serde::Serialize;
 
 use crate::args::method::MethodArgs;
 use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, source};
+use crate::commands::other;
 use crate::failure::{Fault, about, about_table};
 use crate::input::{self, InputFacts};
 use crate::interrupt;
@@ -57,6 +59,7 @@ const EXAMPLES: &str = "Examples:
   obcut cluster table.csv -k auto --explain
   obcut cluster table.parquet -k 5 --drop id,name --truth class
   obcut cluster faces.mat -k 40 --preset paper --anchors 200 --seed 7 --json
+  obcut cluster table.csv -k 10 --method u-spec --set p=500
   zcat table.csv.gz | obcut cluster - -k 3 > labels.txt";
 
 /// What is to be done, checked as far as possible before anything is read.
@@ -124,7 +127,25 @@ struct OutputFacts<'a> {
 
 /// Runs the command.
 pub fn run(args: &ClusterArgs, talk: &Talk) -> anyhow::Result<()> {
-    Job::new(args)?.run(talk)
+    match args.method.method() {
+        Method::Obcut => Job::new(args)?.run(talk),
+        method => other_job(method, args)?.run(talk),
+    }
+}
+
+/// The job of another method, which has no model, margins or weights.
+fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::Job> {
+    let mut others = args.method.given();
+    let here = [
+        ("--model", args.model.is_some()),
+        ("--margins", args.margins),
+        ("--explain", args.explain),
+        ("--weights", args.weights.is_some()),
+    ];
+    others.extend(here.iter().filter(|(_, given)| *given).map(|(name, _)| *name));
+    let targets = Targets::new(&args.output, None, &[&args.file])?;
+    let options = LoadOptions { truth: args.truth.clone(), ..args.table.options() };
+    other::Job::new(method, &args.method, (args.file.clone(), options), targets, &others)
 }
 
 impl Job {

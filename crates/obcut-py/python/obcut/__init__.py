@@ -2,7 +2,9 @@
 
 The estimators are `OBCut`, which clusters the rows of a table and labels new
 ones, and `BipartiteCut`, which clusters both sides of a graph that you already
-have. `obcut.metrics` holds the usual scores, `obcut.datasets` a few data sets,
+have. The methods that OBCut is compared with are estimators too: `SSC`, `ESCG`,
+`SSCOMP`, `LSC`, `FastESC`, `EulerSC`, `USPEC`, `RKSC`, `DCDPASC` and `KMeans`.
+`obcut.metrics` holds the usual scores, `obcut.datasets` a few data sets,
 `obcut.plot` pictures (with matplotlib).
 """
 
@@ -10,8 +12,26 @@ from obcut import datasets, metrics
 from obcut._bipartite import BipartiteCut
 from obcut._core import __version__
 from obcut._estimator import OBCut
+from obcut._methods import ESCG, LSC, RKSC, SSC, SSCOMP, USPEC, DCDPASC, EulerSC, FastESC, KMeans
 
-__all__ = ["BipartiteCut", "OBCut", "__version__", "datasets", "metrics", "plot"]
+__all__ = [
+    "DCDPASC",
+    "ESCG",
+    "LSC",
+    "RKSC",
+    "SSC",
+    "SSCOMP",
+    "USPEC",
+    "BipartiteCut",
+    "EulerSC",
+    "FastESC",
+    "KMeans",
+    "OBCut",
+    "__version__",
+    "datasets",
+    "metrics",
+    "plot",
+]
 
 
 def __getattr__(name):

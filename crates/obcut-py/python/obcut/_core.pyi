@@ -13,10 +13,12 @@ __all__ = [
     "__version__",
     "ami",
     "blobs",
+    "cluster",
     "cut",
     "digits",
     "fit",
     "main",
+    "method_settings",
     "mixture",
     "moons",
     "nmi",
@@ -90,6 +92,18 @@ def cut(
     max_iter: int,
     seed: int,
     threads: int,
+    listener: _Listener | None = None,
+) -> dict[str, Any]: ...
+def method_settings(method: str) -> list[tuple[str, str]]: ...
+def cluster(
+    table: _Table,
+    method: str,
+    n_clusters: int,
+    settings: Sequence[tuple[str, str]],
+    *,
+    seed: int,
+    threads: int,
+    memory: int | None = None,
     listener: _Listener | None = None,
 ) -> dict[str, Any]: ...
 def scores(truth: NDArray[np.uint32], labels: NDArray[np.uint32]) -> tuple[float, float, float, float]: ...

@@ -161,8 +161,8 @@ def graph(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = 2000)
 def embedding(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = _MOST_ROWS) -> Axes:
     """Draw the rows in a plane, coloured by cluster.
 
-    The plane shows the rows' embedding, the links times the anchors' embedding,
-    along its two main directions.
+    Every cluster has a disc on a circle, similar clusters side by side; a row lies at
+    the mean of its anchors. Rows that are hard to place lie between the discs.
 
     Parameters
     ----------
@@ -191,8 +191,9 @@ def embedding(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = _
         x, y = places[labels == cluster].T
         ax.scatter(x, y, s=6, color=color, linewidths=0, alpha=0.7, label=str(cluster), rasterized=True)
     if model.n_clusters_ <= 20:
-        ax.legend(title="cluster", markerscale=2, fontsize="small", loc="best")
-    ax.set_xlabel("first direction")
-    ax.set_ylabel("second direction")
-    ax.set_title("Embedding of the rows")
+        ax.legend(title="cluster", markerscale=2, fontsize="small", loc="center")
+    ax.set_aspect("equal")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_title("Map of the rows: mixed ones lie between the clusters")
     return ax

@@ -37,6 +37,7 @@ const DISCRETISE: Schedule = Schedule {
     more_iterations: 50,
     full_passes: 3,
     tol: 1e-4,
+    plain: false,
 };
 
 /// Labels from the spectrum of a graph.

@@ -26,7 +26,7 @@ const TOLERANCE: f64 = 1e-4;
 /// The `k` largest eigenvalues, descending, and their vectors (n × k, row-major).
 ///
 /// `check` is asked between restarts and may end the iteration.
-pub(crate) fn largest(
+pub fn largest(
     a: &[f64],
     n: usize,
     k: usize,
@@ -45,7 +45,7 @@ pub(crate) fn largest(
 }
 
 /// Whether a Krylov basis for `k` pairs is well below the size of the matrix, so that iterating pays.
-pub(crate) fn iterates(n: usize, k: usize) -> bool {
+pub fn iterates(n: usize, k: usize) -> bool {
     let block = width_of(k);
     2 * block * (powers_of(block) + 1) <= n
 }
@@ -60,7 +60,7 @@ fn powers_of(block: usize) -> usize {
 }
 
 /// The same for a matrix that is known by its products with blocks (n × width, row-major).
-pub(crate) fn largest_of(
+pub fn largest_of(
     n: usize,
     k: usize,
     stream: Stream,

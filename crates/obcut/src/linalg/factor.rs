@@ -13,7 +13,7 @@ const CONDITION: f64 = 1e8;
 ///
 /// Z (ZᵀZ)^-1/2 costs a k × k decomposition; a step of Newton and Schulz takes away what the squared
 /// condition number adds to rounding. Nearly singular ones are left to the singular value decomposition.
-pub(crate) fn polar(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
+pub fn polar(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
     let mut gram = vec![0.0; k * k];
     transposed_times(z, z, &mut gram, (k, k, m));
     let (values, vectors) = symmetric_eigen(&gram, k)?;
@@ -49,7 +49,7 @@ fn polar_by_svd(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
 }
 
 /// Eigenvalues, ascending, and eigenvectors (columns of a row-major n × n) of a symmetric matrix.
-pub(crate) fn symmetric_eigen(a: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>), Error> {
+pub fn symmetric_eigen(a: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let eigen = MatRef::from_row_major_slice(a, n, n)
         .self_adjoint_eigen(Side::Lower)
         .map_err(|e| Error::Numeric { stage: "eigenvectors", detail: format!("{e:?}") })?;
@@ -58,18 +58,13 @@ pub(crate) fn symmetric_eigen(a: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>
 }
 
 /// An orthonormal basis (n × m, row-major) of the columns of `a` (n × m, n >= m).
-pub(crate) fn orthonormal(a: &[f64], n: usize, m: usize) -> Vec<f64> {
+pub fn orthonormal(a: &[f64], n: usize, m: usize) -> Vec<f64> {
     row_major(MatRef::from_row_major_slice(a, n, m).qr().compute_thin_Q().as_ref())
 }
 
 /// Solves S Z = R for symmetric positive semi-definite S (n × n) and R (n × d), least norm where S is
 /// singular: eigenvalues below `n * eps * largest` count as zero.
-pub(crate) fn solve_semidefinite(
-    s: &[f64],
-    r: &[f64],
-    n: usize,
-    d: usize,
-) -> Result<Vec<f64>, Error> {
+pub fn solve_semidefinite(s: &[f64], r: &[f64], n: usize, d: usize) -> Result<Vec<f64>, Error> {
     let (values, vectors) = symmetric_eigen(s, n)?;
     let floor = n as f64 * f64::EPSILON * values.last().copied().unwrap_or(0.0).max(0.0);
     let u = MatRef::from_row_major_slice(&vectors, n, n);
@@ -84,13 +79,13 @@ pub(crate) fn solve_semidefinite(
 }
 
 /// Solves S Z = R for symmetric positive definite S; `None` when S is not.
-pub(crate) fn solve_definite(s: &[f64], r: &[f64], n: usize, d: usize) -> Option<Vec<f64>> {
+pub fn solve_definite(s: &[f64], r: &[f64], n: usize, d: usize) -> Option<Vec<f64>> {
     let factor = MatRef::from_row_major_slice(s, n, n).llt(Side::Lower).ok()?;
     Some(row_major(factor.solve(MatRef::from_row_major_slice(r, n, d)).as_ref()))
 }
 
 /// The lower Cholesky factor L of a symmetric positive definite matrix; `None` when it is not.
-pub(crate) fn cholesky(s: &[f64], n: usize) -> Option<Vec<f64>> {
+pub fn cholesky(s: &[f64], n: usize) -> Option<Vec<f64>> {
     let factor = MatRef::from_row_major_slice(s, n, n).llt(Side::Lower).ok()?;
     let mut lower = row_major(factor.L());
     for i in 0..n {
@@ -100,7 +95,7 @@ pub(crate) fn cholesky(s: &[f64], n: usize) -> Option<Vec<f64>> {
 }
 
 /// Solves W L = P for lower triangular L (n × n) and P (m × n).
-pub(crate) fn solve_lower_right(p: &[f64], lower: &[f64], m: usize, n: usize) -> Vec<f64> {
+pub fn solve_lower_right(p: &[f64], lower: &[f64], m: usize, n: usize) -> Vec<f64> {
     let mut w: Mat<f64> = MatRef::from_row_major_slice(p, m, n).transpose().to_owned();
     faer::linalg::triangular_solve::solve_upper_triangular_in_place(
         MatRef::from_row_major_slice(lower, n, n).transpose(),

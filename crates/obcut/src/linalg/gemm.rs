@@ -9,7 +9,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 const PANEL: usize = 512;
 
 /// The two float types that data come in.
-pub(crate) trait Real:
+pub trait Real:
     RealField + Copy + Send + Sync + PartialOrd + std::ops::Sub<Output = Self> + 'static
 {
     fn from_f64(x: f64) -> Self;
@@ -39,7 +39,7 @@ impl Real for f64 {
 }
 
 /// `out` (n × m) = `a` (n × d) · `b` (m × d)ᵀ, all row-major.
-pub(crate) fn times_transposed<T: Real>(
+pub fn times_transposed<T: Real>(
     a: &[T],
     b: &[T],
     out: &mut [T],
@@ -56,7 +56,7 @@ pub(crate) fn times_transposed<T: Real>(
 }
 
 /// `out` (n × m) = `a` (n × d) · `b` (d × m), all row-major.
-pub(crate) fn times<T: Real>(a: &[T], b: &[T], out: &mut [T], (n, m, d): (usize, usize, usize)) {
+pub fn times<T: Real>(a: &[T], b: &[T], out: &mut [T], (n, m, d): (usize, usize, usize)) {
     matmul(
         MatMut::from_row_major_slice_mut(out, n, m),
         Accum::Replace,
@@ -68,7 +68,7 @@ pub(crate) fn times<T: Real>(a: &[T], b: &[T], out: &mut [T], (n, m, d): (usize,
 }
 
 /// `out` (n × m) += `factor` · `a` (n × d) · `b` (d × m), all row-major.
-pub(crate) fn add_times(
+pub fn add_times(
     factor: f64,
     a: &[f64],
     b: &[f64],
@@ -86,7 +86,7 @@ pub(crate) fn add_times(
 }
 
 /// `out` (n × m) = `a` (d × n)ᵀ · `b` (d × m), all row-major.
-pub(crate) fn transposed_times<T: Real>(
+pub fn transposed_times<T: Real>(
     a: &[T],
     b: &[T],
     out: &mut [T],
@@ -103,7 +103,7 @@ pub(crate) fn transposed_times<T: Real>(
 }
 
 /// `x xᵀ` for row-major `x` (n × d): the n × n Gram matrix, exactly symmetric.
-pub(crate) fn gram(x: &[f64], n: usize, d: usize) -> Vec<f64> {
+pub fn gram(x: &[f64], n: usize, d: usize) -> Vec<f64> {
     let mut g = vec![0.0; n * n];
     times_transposed(x, x, &mut g, (n, n, d));
     for i in 0..n {

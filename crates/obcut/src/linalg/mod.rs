@@ -3,7 +3,7 @@
 //! Every call is single-threaded, so results do not depend on the number of threads; callers work on
 //! row chunks side by side.
 
-pub(crate) mod eigen;
-pub(crate) mod factor;
-pub(crate) mod gemm;
-pub(crate) mod simd;
+pub mod eigen;
+pub mod factor;
+pub mod gemm;
+pub mod simd;

@@ -9,13 +9,13 @@ use super::gemm::Real;
 
 /// Runs `work`, compiled for the widest vectors there are.
 #[inline(always)]
-pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
 }
 
 /// Sum of products, in eight lanes so that it runs in registers.
 #[inline(always)]
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
     let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
@@ -29,7 +29,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Sum of squared differences in eight lanes.
 #[inline(always)]
-pub(crate) fn squared_distance<T: Real>(a: &[T], b: &[T]) -> f64 {
+pub fn squared_distance<T: Real>(a: &[T], b: &[T]) -> f64 {
     let mut lanes = [0.0; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
     let square = |x: &T, y: &T| (x.to_f64() - y.to_f64()) * (x.to_f64() - y.to_f64());
@@ -44,7 +44,7 @@ pub(crate) fn squared_distance<T: Real>(a: &[T], b: &[T]) -> f64 {
 
 /// `y += a x`.
 #[inline(always)]
-pub(crate) fn axpy<T: Real>(a: f64, x: &[T], y: &mut [f64]) {
+pub fn axpy<T: Real>(a: f64, x: &[T], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x.to_f64();
     }
@@ -53,7 +53,7 @@ pub(crate) fn axpy<T: Real>(a: f64, x: &[T], y: &mut [f64]) {
 /// Index of the largest `values - offsets`, ties to the lower: one pass for the value and one to find
 /// it, both without branches in their inner loops. 0 when nothing can be compared.
 #[inline(always)]
-pub(crate) fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize {
+pub fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize {
     const LANES: usize = 16;
     let lowest = T::from_f64(f64::NEG_INFINITY);
     let mut lanes = [lowest; LANES];
@@ -92,7 +92,7 @@ pub(crate) fn largest_difference<T: Real>(values: &[T], offsets: &[T]) -> usize 
 /// First the largest of every stretch, then a look into those stretches alone that can hold one of the
 /// `count`: the `count`-th largest of the stretches' largest is a bound for them.
 #[inline(always)]
-pub(crate) fn few_largest<T: Real>(values: &[T], offsets: &[T], count: usize, out: &mut Vec<u32>) {
+pub fn few_largest<T: Real>(values: &[T], offsets: &[T], count: usize, out: &mut Vec<u32>) {
     const LANES: usize = 16;
     const STRETCHES: usize = 128;
     let lowest = T::from_f64(f64::NEG_INFINITY);
@@ -160,7 +160,7 @@ fn insert<T: Real>(found: &mut [(T, u32)], value: T, index: u32) {
 
 /// The largest `level + slope * x`, and the largest and smallest `x`.
 #[inline(always)]
-pub(crate) fn largest_sum(level: &[f64], slope: &[f64], x: &[f64]) -> (f64, f64, f64) {
+pub fn largest_sum(level: &[f64], slope: &[f64], x: &[f64]) -> (f64, f64, f64) {
     const LANES: usize = 4;
     let (level, slope) = (&level[..x.len()], &slope[..x.len()]);
     let (x4, x_rest) = x.as_chunks::<LANES>();

@@ -290,8 +290,8 @@ impl Model {
         Ok(score(&graph, &labels, weights.unwrap_or(&ones), self.n_clusters()))
     }
 
-    /// The rows in a plane, N × 2: their links times the anchors' embedding, along the two directions in
-    /// which the training rows' clusters differ most.
+    /// A map of the rows, N × 2: every cluster has a disc on a circle, similar clusters side by side, and
+    /// a row lies at the mean of its anchors. Rows that are hard to place lie between the discs.
     ///
     /// # Errors
     /// As [`Self::predict`].
@@ -302,7 +302,12 @@ impl Model {
         observer: &dyn Observer,
     ) -> Result<Vec<f64>, Error> {
         let graph = self.transform(samples, threads, observer)?;
-        plane::plane(&graph, &self.rule)
+        let anchor_labels = self.anchor_labels();
+        let of_anchor =
+            plane::places(&self.anchors, self.n_features(), &anchor_labels, self.n_clusters())?;
+        let of_column: Vec<[f64; 2]> =
+            self.layout.anchor_of_column().iter().map(|&a| of_anchor[a as usize]).collect();
+        Ok(plane::plane(&graph, &of_column))
     }
 
     pub(crate) fn builder(&self, points: &Points) -> Builder {

@@ -3,18 +3,16 @@
 //! `Params::new(k)` is what a user gets; `Params::paper(k)` is the method as printed. Both columns
 //! are listed in `docs/deviations.md`.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-use crate::error::ParamError;
-
 /// Declares an enum of named choices with `name`, `ALL`, `FromStr` and `Display`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! choices {
     ($(#[$doc:meta])* $type:ident as $label:literal { $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(::serde::Serialize, ::serde::Deserialize)]
         pub enum $type {
             $($(#[$vdoc])* #[serde(rename = $name)] $variant,)+
         }
@@ -29,17 +27,17 @@ macro_rules! choices {
             }
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.write_str(self.name())
             }
         }
 
-        impl FromStr for $type {
-            type Err = ParamError;
+        impl ::std::str::FromStr for $type {
+            type Err = $crate::ParamError;
 
-            fn from_str(word: &str) -> Result<Self, ParamError> {
-                Self::ALL.iter().copied().find(|c| c.name() == word).ok_or_else(|| ParamError::Choice {
+            fn from_str(word: &str) -> Result<Self, $crate::ParamError> {
+                Self::ALL.iter().copied().find(|c| c.name() == word).ok_or_else(|| $crate::ParamError::Choice {
                     name: $label,
                     value: word.into(),
                     choices: Self::ALL.iter().map(|c| c.name()).collect::<Vec<_>>().join(", "),

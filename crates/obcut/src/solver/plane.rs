@@ -1,28 +1,22 @@
-//! Rows in a plane, for pictures: their embedding along the two main directions of the anchors'.
+//! A map of the rows, for pictures: a disc for every cluster, on a circle, neighbours side by side.
 //!
-//! A row's embedding is b diag(w) H, a mean of its anchors', in k dimensions. The directions depend on
-//! the model alone, so new rows find their place among the old ones.
+//! Anchors lie in the disc of their cluster, along the two main directions in which its anchors differ. A row
+//! lies at the mean of its anchors, weighted by its links: well inside a disc when its cluster is
+//! clear, on the way to another one when it is not. The map depends on the model alone, so new rows
+//! find their place among the old ones.
 
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::linalg::factor::symmetric_eigen;
-use crate::linalg::simd::dot;
-use crate::solver::rule::Rule;
-use crate::solver::update::embedding;
+use crate::linalg::gemm::gram;
+use crate::linalg::simd::squared_distance;
+use crate::linalg::{eigen, factor};
+use crate::random::Stream;
 
-/// Two coordinates for every row of a graph.
-pub(crate) fn plane(graph: &Graph, rule: &Rule) -> Result<Vec<f64>, Error> {
-    let k = rule.n_clusters;
-    let anchors = embedding::weighted(&rule.embedding, &rule.anchor_weights, k);
-    let (center, directions) = directions(&anchors, k)?;
-    // A row of B sums to one, so the anchors' places add up to the row's.
-    let places: Vec<[f64; 2]> = anchors
-        .chunks_exact(k)
-        .map(|a| {
-            let moved: Vec<f64> = a.iter().zip(&center).map(|(v, c)| v - c).collect();
-            directions.each_ref().map(|d| dot(d, &moved))
-        })
-        .collect();
+/// Part of the way to the neighbouring disc that a disc fills.
+const FILL: f64 = 0.8;
+
+/// Two coordinates for every row of a graph whose columns lie at `places`.
+pub(crate) fn plane(graph: &Graph, places: &[[f64; 2]]) -> Vec<f64> {
     let mut out = Vec::with_capacity(2 * graph.n_rows());
     for i in 0..graph.n_rows() {
         let (columns, values) = graph.row(i);
@@ -32,31 +26,113 @@ pub(crate) fn plane(graph: &Graph, rule: &Rule) -> Result<Vec<f64>, Error> {
         });
         out.extend(place);
     }
-    Ok(out)
+    out
 }
 
-/// The mean of points (M × k) and the two directions in which they differ most.
-fn directions(points: &[f64], k: usize) -> Result<(Vec<f64>, [Vec<f64>; 2]), Error> {
-    let n = (points.len() / k) as f64;
-    let mut center = vec![0.0; k];
-    points.chunks_exact(k).for_each(|p| center.iter_mut().zip(p).for_each(|(c, v)| *c += v / n));
-    let mut covariance = vec![0.0; k * k];
-    for p in points.chunks_exact(k) {
-        for a in 0..k {
-            for b in 0..k {
-                covariance[a * k + b] += (p[a] - center[a]) * (p[b] - center[b]) / n;
+/// Places of the anchors (M × d, with their clusters).
+pub(crate) fn places(
+    anchors: &[f64],
+    d: usize,
+    labels: &[u32],
+    k: usize,
+) -> Result<Vec<[f64; 2]>, Error> {
+    let members = |j: u32| (0..labels.len()).filter(move |&a| labels[a] == j);
+    let centers: Vec<Option<Vec<f64>>> =
+        (0..k as u32).map(|j| center(anchors, d, members(j))).collect();
+    let middles = circle(&tour(&centers), k);
+    let radius = if k == 1 { 1.0 } else { FILL * (std::f64::consts::PI / k as f64).sin() };
+    let mut places = vec![[0.0; 2]; labels.len()];
+    for (j, middle) in middles.iter().enumerate() {
+        let chosen: Vec<usize> = members(j as u32).collect();
+        if let Some(center) = &centers[j] {
+            let inside = disc(anchors, d, &chosen, center)?;
+            for (&a, [x, y]) in chosen.iter().zip(inside) {
+                places[a] = [middle[0] + radius * x, middle[1] + radius * y];
             }
         }
     }
-    let (_, vectors) = symmetric_eigen(&covariance, k)?;
-    let direction = |rank: usize| {
-        let Some(column) = k.checked_sub(rank + 1) else { return vec![0.0; k] };
-        let vector: Vec<f64> = (0..k).map(|a| vectors[a * k + column]).collect();
-        // The sign of an eigenvector is arbitrary: its largest entry shall be positive.
-        let largest = vector.iter().fold(0.0, |l: f64, v| if v.abs() > l.abs() { *v } else { l });
-        vector.iter().map(|v| v * largest.signum()).collect()
+    Ok(places)
+}
+
+/// The mean of some anchors, if there are any.
+fn center(anchors: &[f64], d: usize, members: impl Iterator<Item = usize>) -> Option<Vec<f64>> {
+    let (mut sum, mut count) = (vec![0.0; d], 0.0);
+    for a in members {
+        sum.iter_mut().zip(&anchors[a * d..(a + 1) * d]).for_each(|(s, v)| *s += v);
+        count += 1.0;
+    }
+    sum.iter_mut().for_each(|s| *s /= count);
+    (count > 0.0).then_some(sum)
+}
+
+/// The clusters in the order of a walk that always goes to the nearest one not yet visited; those without
+/// anchors come last.
+fn tour(centers: &[Option<Vec<f64>>]) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..centers.len()).collect();
+    let mut order: Vec<usize> = Vec::new();
+    while !left.is_empty() {
+        let here = order.last().and_then(|&j| centers[j].as_ref());
+        let distance = |j: usize| match (here, &centers[j]) {
+            (Some(a), Some(b)) => squared_distance(a, b),
+            (None, Some(_)) => 0.0,
+            _ => f64::INFINITY,
+        };
+        let next = (0..left.len())
+            .min_by(|&a, &b| distance(left[a]).total_cmp(&distance(left[b])))
+            .unwrap_or(0);
+        order.push(left.remove(next));
+    }
+    order
+}
+
+/// Middles of the discs, by cluster.
+fn circle(order: &[usize], k: usize) -> Vec<[f64; 2]> {
+    let mut middles = vec![[0.0; 2]; k];
+    if k > 1 {
+        for (rank, &j) in order.iter().enumerate() {
+            let angle = rank as f64 * std::f64::consts::TAU / k as f64;
+            middles[j] = [angle.sin(), angle.cos()];
+        }
+    }
+    middles
+}
+
+/// Anchors of one cluster within the unit disc, along their two main directions.
+fn disc(
+    anchors: &[f64],
+    d: usize,
+    chosen: &[usize],
+    center: &[f64],
+) -> Result<Vec<[f64; 2]>, Error> {
+    let m = chosen.len();
+    let moved: Vec<f64> = chosen
+        .iter()
+        .flat_map(|&a| anchors[a * d..(a + 1) * d].iter().zip(center).map(|(v, c)| v - c))
+        .collect();
+    let products = gram(&moved, m, d);
+    let (values, vectors) = if m <= 2 {
+        let (values, vectors) = factor::symmetric_eigen(&products, m)?;
+        let turned = (0..m).flat_map(|i| (0..m).rev().map(move |j| (i, j)));
+        (values.into_iter().rev().collect(), turned.map(|(i, j)| vectors[i * m + j]).collect())
+    } else {
+        eigen::largest(&products, m, 2, Stream::new(0).named("plane"), || Ok(()))?
     };
-    Ok((center, [direction(0), direction(1)]))
+    let width = values.len();
+    let coordinate = |i: usize, c: usize| -> f64 {
+        let along = |i: usize| vectors[i * width + c] * values[c].max(0.0).sqrt();
+        // The sign of an eigenvector is arbitrary: its first entry shall not be negative.
+        if c >= width {
+            0.0
+        } else if vectors[c] < 0.0 {
+            -along(i)
+        } else {
+            along(i)
+        }
+    };
+    let places: Vec<[f64; 2]> = (0..m).map(|i| [coordinate(i, 0), coordinate(i, 1)]).collect();
+    let reach = places.iter().map(|[x, y]| x.hypot(*y)).fold(0.0, f64::max);
+    let scale = if reach > 0.0 { 1.0 / reach } else { 0.0 };
+    Ok(places.into_iter().map(|[x, y]| [x * scale, y * scale]).collect())
 }
 
 #[cfg(test)]
@@ -64,19 +140,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directions_are_the_main_axes() {
-        // Points on an ellipse, long along the first axis.
-        let points: Vec<f64> = (0..100)
-            .flat_map(|i| {
-                let t = f64::from(i) * std::f64::consts::TAU / 100.0;
-                [5.0 + 3.0 * t.cos(), 1.0 + t.sin(), 2.0]
-            })
-            .collect();
-        let (center, [first, second]) = directions(&points, 3).unwrap();
-        let near = |a: &[f64], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9);
-        assert!(near(&center, [5.0, 1.0, 2.0]), "{center:?}");
-        assert!(near(&first, [1.0, 0.0, 0.0]), "{first:?}");
-        assert!(near(&second, [0.0, 1.0, 0.0]), "{second:?}");
-        assert!(directions(&[1.0, 2.0], 1).unwrap().1[1] == [0.0]);
+    fn clusters_get_discs_and_neighbours_lie_side_by_side() {
+        // Four clusters on a line, in mixed order; each of five anchors.
+        let at = [0.0, 20.0, 10.0, 30.0];
+        let (mut anchors, mut labels) = (Vec::new(), Vec::new());
+        for (j, x) in at.iter().enumerate() {
+            for i in 0..5 {
+                anchors.extend([x + 0.1 * f64::from(i), 0.01 * f64::from(i * i)]);
+                labels.push(j as u32);
+            }
+        }
+        let places = places(&anchors, 2, &labels, 4).unwrap();
+        let middle = |j: usize| {
+            let sum =
+                places[5 * j..5 * j + 5].iter().fold([0.0; 2], |s, p| [s[0] + p[0], s[1] + p[1]]);
+            [sum[0] / 5.0, sum[1] / 5.0]
+        };
+        let gap = |a: usize, b: usize| {
+            let (a, b) = (middle(a), middle(b));
+            (a[0] - b[0]).hypot(a[1] - b[1])
+        };
+        // 0, 2, 1, 3 is the order on the line.
+        assert!(gap(0, 2) < gap(0, 1) && gap(2, 1) < gap(2, 3) && gap(1, 3) < gap(0, 1));
+        for j in 0..4 {
+            let far = |p: &[f64; 2]| (p[0] - middle(j)[0]).hypot(p[1] - middle(j)[1]);
+            assert!(places[5 * j..5 * j + 5].iter().all(|p| far(p) < 0.5 * gap(0, 2)));
+        }
+        // One anchor, no spread, one cluster.
+        assert_eq!(super::places(&[3.0], 1, &[0], 1).unwrap(), [[0.0, 0.0]]);
+        let mut graph = Graph::empty(20);
+        graph.push(&[0, 5], &[0.5, 0.5]);
+        let row = plane(&graph, &places);
+        assert!((row[0] - (places[0][0] + places[5][0]) / 2.0).abs() < 1e-12);
     }
 }

@@ -88,8 +88,9 @@ impl Trace {
 }
 
 /// Adds up seconds per stage.
+#[doc(hidden)]
 #[derive(Default)]
-pub(crate) struct Clock {
+pub struct Clock {
     seconds: Vec<(Stage, f64)>,
 }
 

@@ -1,0 +1,126 @@
+//! What every method starts from and ends with: checked and scaled rows in, numbered labels out.
+
+use obcut::normalize::Scaling;
+use obcut::parallel::Context;
+use obcut::random::Stream;
+use obcut::solver::trace::Clock;
+use obcut::table::Table;
+use obcut::{Clustering, DataError, Error, Observer, ParamError, Run, Samples, Scale, Stage};
+
+/// Rows, and all that is needed to work on them.
+pub(crate) struct Job<'a> {
+    /// The rows, scaled.
+    pub table: &'a Table<'a>,
+    pub n: usize,
+    pub d: usize,
+    /// Clusters asked for.
+    pub k: usize,
+    pub stream: Stream,
+    pub context: &'a Context<'a>,
+    pub clock: Clock,
+    pub warnings: Vec<String>,
+}
+
+impl Job<'_> {
+    /// Runs a part of the work and books its time.
+    pub fn time<R>(
+        &mut self,
+        stage: Stage,
+        work: impl FnOnce(&Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.context.report(stage, 0, 0, None)?;
+        let mut clock = std::mem::take(&mut self.clock);
+        let result = clock.time(stage, || work(self));
+        self.clock = clock;
+        result
+    }
+}
+
+/// How the rows are prepared.
+#[derive(Clone, Copy)]
+pub(crate) struct Preparation {
+    pub scale: Scale,
+    /// Whether the rows may be moved: true for methods that go by distances, which then keep more
+    /// digits; false for those that go by inner products.
+    pub may_move: bool,
+}
+
+/// Runs a method: checks, scales, works, numbers the labels.
+pub(crate) fn run(
+    samples: &Samples<'_>,
+    k: usize,
+    run: &Run,
+    observer: &dyn Observer,
+    preparation: Preparation,
+    work: impl FnOnce(&mut Job<'_>) -> Result<Vec<u32>, Error> + Send,
+) -> Result<Clustering, Error> {
+    let (n, d) = (samples.n_rows(), samples.n_cols());
+    if n == 0 || d == 0 {
+        return Err(DataError::Empty { n_rows: n, n_cols: d }.into());
+    }
+    if k == 0 {
+        return Err(ParamError::NoClusters.into());
+    }
+    if k > n {
+        return Err(ParamError::TooManyClusters { n_clusters: k, n_samples: n }.into());
+    }
+    samples.with_canonical(|samples| {
+        Context::run(run.threads, observer, |context| {
+            let mut clock = Clock::default();
+            context.report(Stage::Prepare, 0, 0, None)?;
+            let scaling = clock.time(Stage::Prepare, || scaling(samples, preparation, &context))?;
+            let table = Table::new(*samples, &scaling);
+            let stream = Stream::new(run.seed);
+            let (context, warnings) = (&context, Vec::new());
+            let mut job = Job { table: &table, n, d, k, stream, context, clock, warnings };
+            let labels = if k == 1 { vec![0; n] } else { work(&mut job)? };
+            Ok(finish(labels, job))
+        })
+    })
+}
+
+fn scaling(
+    samples: &Samples<'_>,
+    Preparation { scale, may_move }: Preparation,
+    context: &Context<'_>,
+) -> Result<Scaling, Error> {
+    if may_move {
+        Scaling::fit(samples, None, scale, context)
+    } else {
+        Scaling::unmoved(samples, scale, context)
+    }
+}
+
+/// Numbers the labels without gaps and tells when there are fewer than asked for.
+fn finish(mut labels: Vec<u32>, job: Job<'_>) -> Clustering {
+    let mut number: Vec<Option<u32>> =
+        vec![None; labels.iter().max().map_or(0, |&l| l as usize + 1)];
+    labels.iter().for_each(|&l| number[l as usize] = Some(0));
+    let mut n_clusters = 0;
+    for slot in number.iter_mut().flatten() {
+        *slot = n_clusters;
+        n_clusters += 1;
+    }
+    for label in &mut labels {
+        *label = number[*label as usize].unwrap_or_default();
+    }
+    let mut warnings = job.warnings;
+    if (n_clusters as usize) < job.k {
+        warnings.push(format!("only {n_clusters} of {} clusters were found", job.k));
+    }
+    Clustering { labels, n_clusters: n_clusters as usize, seconds: job.clock.finish(), warnings }
+}
+
+/// An error when a method would need more memory than it may use.
+pub(crate) fn check_memory(
+    method: &'static str,
+    needed: f64,
+    n_samples: usize,
+    run: &Run,
+) -> Result<(), Error> {
+    if needed > run.memory as f64 {
+        let (needed, limit) = (needed as u64, run.memory);
+        return Err(ParamError::Memory { method, needed, limit, n_samples }.into());
+    }
+    Ok(())
+}

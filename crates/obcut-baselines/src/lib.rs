@@ -1,0 +1,44 @@
+//! The nine methods that the paper compares with, and k-means, behind one trait.
+//!
+//! Each method is one file; what several need is in [`pieces`] or in the library `obcut`. Two are
+//! **reconstructed** without reference code, EulerSC and DCDP-ASC: their files name the choices that
+//! are uncertain.
+//!
+//! ```
+//! use obcut::{Run, Silent, synthetic};
+//! use obcut_baselines::Method;
+//!
+//! let blobs = synthetic::blobs(300, 4, 3, 1.0, 1);
+//! let mut method = "lsc".parse::<Method>()?.build();
+//! method.set("p", "50")?;
+//! let found = method.cluster(&blobs.matrix.samples()?, 3, &Run::default(), &Silent)?;
+//! assert_eq!(found.n_clusters, 3);
+//! # Ok::<(), obcut::Error>(())
+//! ```
+
+mod configure;
+mod job;
+mod means;
+mod method;
+pub mod pieces;
+#[cfg(test)]
+mod testing;
+
+mod dcdp_asc;
+mod escg;
+mod euler_sc;
+mod fast_esc;
+mod lsc;
+mod rksc;
+mod u_spec;
+
+pub use configure::{Configure, Setting};
+pub use dcdp_asc::DcdpAsc;
+pub use escg::Escg;
+pub use euler_sc::EulerSc;
+pub use fast_esc::FastEsc;
+pub use lsc::Lsc;
+pub use means::KMeans;
+pub use method::{Configurable, Method};
+pub use rksc::Rksc;
+pub use u_spec::USpec;

@@ -1,0 +1,40 @@
+//! k-means itself: greedy k-means++ as in scikit-learn, several starts, all rows.
+
+use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage};
+
+use crate::configure::{require, settings};
+use crate::job::{self, Preparation};
+use crate::pieces::means::{Flavour, cluster_rows};
+
+settings! {
+    /// Settings of k-means.
+    KMeans {
+        /// Starts, of which the best is kept
+        n_init: usize = 10, "1 or more";
+        /// Most iterations
+        max_iter: usize = 300, "1 or more";
+        /// What is done to the features first
+        scale: Scale = Scale::None, "none, minmax, standard or unit";
+    }
+}
+
+impl Clusterer for KMeans {
+    fn cluster(
+        &self,
+        samples: &Samples<'_>,
+        k: usize,
+        run: &Run,
+        observer: &dyn Observer,
+    ) -> Result<Clustering, Error> {
+        let Self { n_init, max_iter, scale } = *self;
+        require(n_init > 0, "n_init", n_init, "1 or more")?;
+        require(max_iter > 0, "max_iter", max_iter, "1 or more")?;
+        let preparation = Preparation { scale, may_move: true };
+        job::run(samples, k, run, observer, preparation, |job| {
+            let flavour = Flavour::greedy(max_iter, n_init);
+            job.time(Stage::KMeans, |job| {
+                cluster_rows(job.table, k, flavour, job.stream, job.context)
+            })
+        })
+    }
+}

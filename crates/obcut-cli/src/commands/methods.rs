@@ -1,0 +1,67 @@
+//! `obcut methods`: the methods that `obcut cluster --method` knows, with their settings.
+
+use std::io::Write;
+
+use clap::Args;
+use obcut_baselines::{Method, Setting};
+use serde::Serialize;
+
+use crate::args::Talk;
+use crate::args::values::word;
+use crate::output;
+
+/// List the methods that 'obcut cluster --method' knows, with their settings.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct MethodsArgs {
+    /// Only this one
+    #[arg(value_name = "METHOD", value_parser = word::<Method>())]
+    method: Option<Method>,
+}
+
+const EXAMPLES: &str = "Examples:
+  obcut methods
+  obcut methods lsc
+  obcut cluster table.csv -k 10 --method lsc --set p=500 --set r=7";
+
+/// A method, with stable names.
+#[derive(Serialize)]
+struct MethodFacts {
+    name: &'static str,
+    summary: &'static str,
+    cost: &'static str,
+    settings: Vec<Setting>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    command: &'static str,
+    version: &'static str,
+    methods: Vec<MethodFacts>,
+}
+
+/// Runs the command.
+pub fn run(args: &MethodsArgs, talk: &Talk) -> anyhow::Result<()> {
+    let wanted = |method: &&Method| args.method.is_none_or(|one| one == **method);
+    let methods: Vec<MethodFacts> = (Method::ALL.iter().filter(wanted))
+        .map(|method| MethodFacts {
+            name: method.name(),
+            summary: method.summary(),
+            cost: method.cost(),
+            settings: method.build().settings(),
+        })
+        .collect();
+    if talk.json {
+        let report = Report { command: "methods", version: env!("CARGO_PKG_VERSION"), methods };
+        return Ok(output::print_json(&report)?);
+    }
+    let mut out = std::io::stdout().lock();
+    for (i, method) in methods.iter().enumerate() {
+        let gap = if i > 0 { "\n" } else { "" };
+        writeln!(out, "{gap}{}  {}\n    cost: {}", method.name, method.summary, method.cost)?;
+        for Setting { name, value, range, help } in &method.settings {
+            writeln!(out, "    {:<16} {help}: {range}", format!("{name}={value}"))?;
+        }
+    }
+    Ok(out.flush()?)
+}

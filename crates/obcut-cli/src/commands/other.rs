@@ -1,0 +1,143 @@
+//! `obcut cluster --method NAME`: the same job by another method, without a model.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::bail;
+use obcut::{Clustering, Run};
+use obcut_baselines::{Method, Setting};
+use obcut_data::{LoadOptions, Source};
+use serde::Serialize;
+
+use crate::args::method::MethodArgs;
+use crate::args::values::Clusters;
+use crate::args::{Talk, Targets};
+use crate::failure::{Fault, about, about_table};
+use crate::input::{self, InputFacts};
+use crate::interrupt;
+use crate::output::{self, Card, plural};
+use crate::progress::Watch;
+use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts};
+
+/// What is to be done.
+pub struct Job {
+    source: Source,
+    options: LoadOptions,
+    method: Method,
+    settings: Vec<(String, String)>,
+    n_clusters: usize,
+    run: Run,
+    targets: Targets,
+}
+
+/// The facts of a run, with stable names.
+#[derive(Serialize)]
+struct Report<'a> {
+    command: &'static str,
+    version: &'static str,
+    input: InputFacts,
+    method: &'static str,
+    settings: Vec<Setting>,
+    seed: u64,
+    threads_used: usize,
+    clusters: ClusterFacts,
+    seconds: TimeFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<ScoreFacts>,
+    output: Option<&'a PathBuf>,
+    warnings: &'a [String],
+    #[serde(flatten)]
+    labels: InlineLabels<'a>,
+}
+
+impl Job {
+    /// The job that the arguments mean; `others` are options given that only OBCut has.
+    pub fn new(
+        method: Method,
+        args: &MethodArgs,
+        (source, options): (Source, LoadOptions),
+        targets: Targets,
+        others: &[&str],
+    ) -> anyhow::Result<Self> {
+        let name = method.name();
+        let Clusters::Given(n_clusters) = args.n_clusters else {
+            bail!(Fault::Usage(format!("--method {name} needs a number of clusters: -k K")));
+        };
+        if !others.is_empty() {
+            bail!(Fault::Usage(format!(
+                "{} had no say with --method {name}: they are of obcut; 'obcut methods {name}' lists what --set takes",
+                others.join(", ")
+            )));
+        }
+        let settings: Vec<(String, String)> = args.settings()?;
+        let mut built = method.build();
+        for (setting, value) in &settings {
+            built.set(setting, value).map_err(obcut::Error::from)?;
+        }
+        let run = args.run();
+        Ok(Self { source, options, method, settings, n_clusters, run, targets })
+    }
+
+    /// Does it.
+    pub fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let watch = Watch::new(talk);
+        let (data, input) = input::load(&self.source, &self.options, &watch)?;
+        let samples = data.matrix.samples().map_err(|error| about(&self.source, error))?;
+        let mut method = self.method.build();
+        for (name, value) in &self.settings {
+            method.set(name, value).map_err(obcut::Error::from)?;
+        }
+        let fitting = || method.cluster(&samples, self.n_clusters, &self.run, &watch);
+        let found: Clustering = interrupt::watched(fitting)
+            .map_err(|error: obcut::Error| about_table(&self.source, &data, error))?;
+        let rows = RowLabels { labels: found.labels.clone(), margins: None };
+        let scores = report::scores_of(&found.labels, &data)?;
+        let writing = Instant::now();
+        rows.write(&self.targets, || Ok(()))?;
+        let mut stages = vec![("read".to_string(), input.seconds)];
+        stages.extend(found.seconds.iter().cloned());
+        stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
+        watch.finish();
+        let report = Report {
+            command: "cluster",
+            version: env!("CARGO_PKG_VERSION"),
+            input,
+            method: self.method.name(),
+            settings: method.settings(),
+            seed: self.run.seed,
+            threads_used: report::threads(self.run.threads),
+            clusters: ClusterFacts::new(&found.labels, found.n_clusters),
+            seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
+            scores,
+            output: self.targets.labels.as_ref(),
+            warnings: &found.warnings,
+            labels: rows.inline(&self.targets),
+        };
+        if talk.json {
+            return Ok(output::print_json(&report)?);
+        }
+        let mut card = report.card();
+        card.warnings(report.warnings);
+        rows.show(&self.targets, talk, &card)
+    }
+}
+
+impl Report<'_> {
+    fn card(&self) -> Card {
+        let mut card = Card::new(self.input.text("feature"));
+        let settings: Vec<String> =
+            self.settings.iter().map(|s| format!("{} {}", s.name, s.value)).collect();
+        card.line("method", format!("{}: {}", self.method, settings.join(", ")));
+        card.line("run", format!("seed {}, {}", self.seed, plural(self.threads_used, "thread")));
+        self.clusters.tell("clusters", &mut card);
+        if let Some(scores) = &self.scores {
+            scores.tell(&mut card);
+        }
+        self.seconds.tell(&mut card);
+        if let Some(path) = self.output {
+            card.line("labels", path.display().to_string());
+        }
+        card
+    }
+}

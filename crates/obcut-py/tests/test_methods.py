@@ -1,0 +1,58 @@
+"""The methods to compare with, as estimators."""
+
+import doctest
+import inspect
+import re
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from obcut import _core, _methods, datasets, metrics
+
+METHODS = [getattr(_methods, name) for name in _methods.__all__]
+#: Settings that suit the tiny tables of the checks.
+SMALL = {"USPEC": {"p": 60}, "FastESC": {"features": 100}, "SSC": {"n_init": 3}, "ESCG": {"n_init": 3}}
+
+
+def small(kind, **settings):
+    return kind(**SMALL.get(kind.__name__, {}), **settings)
+
+
+@parametrize_with_checks([small(kind, n_clusters=3) for kind in METHODS])
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_parameters_are_the_settings_of_the_engine(kind):
+    shared = {"self", *kind._shared_constraints}
+    signature = inspect.signature(kind.__init__).parameters
+    ours = {name: p.default for name, p in signature.items() if name not in shared}
+    settings = dict(_core.method_settings(kind._name))
+    assert {name: _methods._word(value) for name, value in ours.items()} == {
+        name: value if name not in ours or not isinstance(ours[name], float) else str(float(value))
+        for name, value in settings.items()
+    }
+    text = inspect.getdoc(kind)
+    for name in ours:
+        assert re.search(rf"^{name} : .*default=", text, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_labels_do_not_depend_on_threads(kind):
+    X, y = datasets.make_blobs(240, 5, 3, random_state=4)
+    one = small(kind, n_clusters=3, random_state=1, n_jobs=1).fit_predict(X)
+    np.testing.assert_array_equal(small(kind, n_clusters=3, random_state=1, n_jobs=3).fit_predict(X), one)
+    assert metrics.accuracy(y, one) == 1
+
+
+def test_memory_is_told_before_the_start():
+    X = np.zeros((4000, 2))
+    with pytest.raises(ValueError, match="needs .* GB for 4000 rows; limit 0 GB"):
+        _methods.LSC(n_clusters=2, memory=1000).fit(X)
+
+
+def test_the_examples_hold():
+    failed, tried = doctest.testmod(_methods)
+    assert failed == 0 and tried >= 3 * len(METHODS)
