@@ -25,10 +25,14 @@ pub mod pieces;
 mod testing;
 
 mod lsc;
+mod ssc;
+mod ssc_omp;
 mod u_spec;
 
 pub use configure::{Configure, Setting};
 pub use lsc::Lsc;
 pub use means::KMeans;
 pub use method::{Configurable, Method};
+pub use ssc::Ssc;
+pub use ssc_omp::SscOmp;
 pub use u_spec::USpec;
