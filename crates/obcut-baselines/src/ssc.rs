@@ -1,13 +1,15 @@
-//! SSC, sparse subspace clustering: E. Elhamifar and R. Vidal, "Sparse Subspace Clustering: Algorithm,
-//! Theory, and Applications", IEEE TPAMI 2013.
+//! SSC, sparse subspace clustering: E. Elhamifar and R. Vidal, "Sparse Subspace Clustering:
+//! Algorithm, Theory, and Applications", IEEE TPAMI 2013.
 //!
-//! Every row is written as a sparse combination of the others; the sizes of the coefficients are the
-//! affinity for spectral clustering. Steps, defaults and stopping rules are those of the published
-//! program; rows of unit length (`scale = unit`) are advised, and not the default there either.
+//! Every row is written as a sparse combination of the others; the sizes of the coefficients are
+//! the affinity for spectral clustering. Steps, defaults and stopping rules are those of the
+//! published program; rows of unit length (`scale = unit`) are advised, and not the default there
+//! either.
 //!
 //! Differs from the published program: matrices of N × N are not inverted, and of the five that it
-//! holds one is left (see `admm`); a row that is orthogonal to all others, which would make a penalty infinite
-//! there, does not take part in the choice of the penalty; the spectrum is taken from the sparse affinity.
+//! holds one is left (see `admm`); a row that is orthogonal to all others, which would make a
+//! penalty infinite there, does not take part in the choice of the penalty; the spectrum is taken
+//! from the sparse affinity.
 
 mod admm;
 
@@ -92,15 +94,29 @@ impl Ssc {
     }
 
     fn work(&self, job: &mut Job<'_>) -> Result<Vec<u32>, Error> {
-        let links = job.time(Stage::Graph, |job| {
-            let solution = self.solve(job)?;
-            links(solution.coefficients(job.context)?, self.rho)
+        let solution = job.time(Stage::Graph, |job| self.solve(job))?;
+        if let Some(warning) = self.unsettled(&solution) {
+            job.warnings.push(warning);
+        }
+        let affinity = job.time(Stage::Graph, |job| {
+            let coefficients = solution.coefficients(job.context)?;
+            // The coefficients are few: the matrix that they come from makes room.
+            drop(solution);
+            Ok(Affinity::of_links(&links(coefficients, self.rho)))
         })?;
-        let affinity = Affinity::of_links(&links);
         let embedding = job.time(Stage::Spectrum, |job| embed(job, &affinity))?;
         job.time(Stage::KMeans, |job| {
             let (width, flavour) = (embedding.len() / job.n, Flavour::plus_plus(1000, self.n_init));
             cluster_points(&embedding, width, job.k, flavour, job.stream, job.context)
+        })
+    }
+
+    /// A word when the updates ended before the errors were small.
+    fn unsettled(&self, solution: &Solution) -> Option<String> {
+        let Solution { updates, gap, violation, .. } = solution;
+        let worst = gap.max(*violation);
+        (worst > self.tol).then(|| {
+            format!("the coefficients were {worst:.1e} from settled after {updates} updates")
         })
     }
 
@@ -118,8 +134,8 @@ impl Ssc {
 
     /// The rows to explain each other, and their width.
     fn rows(&self, job: &Job<'_>) -> Result<(Vec<f64>, usize), Error> {
-        // More features than rows: coordinates in the span of the rows have the same inner products,
-        // which is all that counts without gross errors.
+        // More features than rows: coordinates in the span of the rows have the same inner
+        // products, which is all that counts without gross errors.
         let compact = job.d > job.n && self.variant != Variant::Outlier;
         let width = match self.r {
             0 if compact => job.n,
@@ -131,7 +147,7 @@ impl Ssc {
 }
 
 /// Sizes of the largest coefficients of every row, in units of the largest.
-fn links(coefficients: Vec<Vec<(u32, f64)>>, rho: f64) -> Result<Graph, Error> {
+fn links(coefficients: Vec<Vec<(u32, f64)>>, rho: f64) -> Graph {
     let mut links = Graph::empty(coefficients.len());
     for mut row in coefficients {
         row.iter_mut().for_each(|(_, c)| *c = c.abs());
@@ -141,10 +157,11 @@ fn links(coefficients: Vec<Vec<(u32, f64)>>, rho: f64) -> Result<Graph, Error> {
             row.into_iter().map(|(i, c)| (i, c / most)).unzip();
         links.push(&columns, &values);
     }
-    Ok(links)
+    links
 }
 
-/// Keeps the largest sizes until their sum reaches a part of the whole; the one that reaches it stays.
+/// Keeps the largest sizes until their sum reaches a part of the whole; the one that reaches it
+/// stays.
 fn keep_largest(row: &mut Vec<(u32, f64)>, part: f64) {
     if part >= 1.0 {
         return;
@@ -197,7 +214,7 @@ mod tests {
     #[test]
     fn affinities_are_in_units_of_the_largest_coefficient() {
         let rows = vec![vec![(1, -2.0), (2, 1.0)], vec![], vec![(0, 0.5)]];
-        let links = links(rows, 1.0).unwrap();
+        let links = links(rows, 1.0);
         assert_eq!((&links.columns[..], &links.offsets[..]), (&[1, 2, 0][..], &[0, 2, 2, 3][..]));
         let off = links.values.iter().zip([1.0, 0.5, 1.0]).map(|(a, b)| (a - b).abs());
         assert!(off.fold(0.0, f64::max) < 1e-14);

@@ -1,14 +1,14 @@
-//! SSC-OMP: C. You, D. P. Robinson and R. Vidal, "Scalable Sparse Subspace Clustering by Orthogonal Matching
-//! Pursuit", CVPR 2016.
+//! SSC-OMP: C. You, D. P. Robinson and R. Vidal, "Scalable Sparse Subspace Clustering by Orthogonal
+//! Matching Pursuit", CVPR 2016.
 //!
-//! Every row is explained by a few others that are chosen one by one, each the most correlated with what
-//! is left; the sizes of the coefficients are the affinity for spectral clustering. The authors have two
-//! programs which differ: `form = matlab` chooses by unit rows, takes the affinity as it is and the
-//! eigenvectors of D^-1 W; `form = python` chooses by the rows as they are, scales the coefficients of a
-//! row to unit length, and takes the eigenvectors of D^-1/2 W D^-1/2.
+//! Every row is explained by a few others that are chosen one by one, each the most correlated with
+//! what is left; the sizes of the coefficients are the affinity for spectral clustering. The
+//! authors have two programs which differ: `form = matlab` chooses by unit rows, takes the affinity
+//! as it is and the eigenvectors of D^-1 W; `form = python` chooses by the rows as they are, scales
+//! the coefficients of a row to unit length, and takes the eigenvectors of D^-1/2 W D^-1/2.
 //!
-//! Differs from the published programs: the search does not end after half an hour of wall time; a row that adds
-//! nothing to those chosen ends the search of that sample.
+//! Differs from the published programs: the search does not end after half an hour of wall time; a
+//! row that adds nothing to those chosen ends the search of that sample.
 
 mod pursuit;
 

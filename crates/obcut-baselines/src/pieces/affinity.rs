@@ -1,4 +1,8 @@
-//! Symmetric sparse affinities between rows, and the spectrum of their normalised form.
+//! Symmetric sparse affinities between rows, and the spectrum of their normalised form S.
+//!
+//! The solver is given a power of (1 + S) / 2 rather than S: it has the same vectors in the same
+//! order, no negative eigenvalues, and those near 1, which lie close together in weak graphs, are
+//! farther apart.
 
 use obcut::linalg::eigen;
 use obcut::parallel::Context;
@@ -11,6 +15,9 @@ use super::links::times;
 const EPSILON: f64 = 2.2e-16;
 /// Up to this many rows the whole decomposition is cheap.
 const SMALL: usize = 320;
+
+/// How often (1 + S) / 2 is applied. Eigenvalues of S about 0 are then still told apart.
+const POWER: usize = 8;
 
 /// Weights between N rows: N × N, symmetric, no entry twice.
 #[derive(Clone, Debug)]
@@ -47,8 +54,8 @@ impl Affinity {
         (0..self.graph.n_rows()).map(|i| self.graph.row(i).1.iter().sum()).collect()
     }
 
-    /// The largest eigenvalues of D^-1/2 W D^-1/2, descending, and their vectors (N × count); no more
-    /// than there are rows.
+    /// The largest eigenvalues of D^-1/2 W D^-1/2, descending, and their vectors (N × count); no
+    /// more than there are rows.
     pub fn largest(
         &self,
         count: usize,
@@ -62,7 +69,14 @@ impl Affinity {
         if n <= SMALL || !eigen::iterates(n, count) {
             return eigen::largest(&dense(&graph), n, count, stream, check);
         }
-        eigen::largest_of(n, count, stream, check, |x, width| times(&graph, x, width, context))
+        let (_, vectors) = eigen::largest_of(n, count, stream, check, |x, width| {
+            (0..POWER).try_fold(x.to_vec(), |x, _| halfway(&graph, x, width, context))
+        })?;
+        let images = times(&graph, &vectors, count, context)?;
+        let values = (0..count)
+            .map(|j| (0..n).map(|i| images[i * count + j] * vectors[i * count + j]).sum())
+            .collect();
+        Ok((values, vectors))
     }
 
     /// D^-1/2 W D^-1/2.
@@ -80,8 +94,20 @@ impl Affinity {
     }
 }
 
-/// Bytes that [`Affinity::largest`] takes for `count` vectors of `n` rows, and the affinity of `edges`
-/// links before it.
+/// (1 + S) / 2 times a matrix (N × width).
+fn halfway(
+    graph: &Graph,
+    x: Vec<f64>,
+    width: usize,
+    context: &Context<'_>,
+) -> Result<Vec<f64>, Error> {
+    let mut out = times(graph, &x, width, context)?;
+    out.iter_mut().zip(&x).for_each(|(o, x)| *o = 0.5 * (*o + x));
+    Ok(out)
+}
+
+/// Bytes that [`Affinity::largest`] takes for `count` vectors of `n` rows, and the affinity of
+/// `edges` links before it.
 pub(crate) fn spectrum_bytes(n: usize, count: usize, edges: f64) -> f64 {
     // As wide as the solver's basis: some more vectors than asked for, four blocks or 120 columns.
     let block = count + (count / 4).max(6);

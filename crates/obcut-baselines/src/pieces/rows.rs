@@ -30,8 +30,8 @@ fn fill(table: &Table<'_>, range: Range<usize>, out: &mut [f64]) {
     );
 }
 
-/// The rows in the directions of their `width` largest singular values, without centring: N × width, and
-/// the width, which is not above N and d.
+/// The rows in the directions of their `width` largest singular values, without centring: N ×
+/// width, and the width, which is not above N and d.
 pub(crate) fn projected(
     table: &Table<'_>,
     width: usize,
@@ -79,7 +79,8 @@ fn moments(table: &Table<'_>, context: &Context<'_>) -> Result<Vec<f64>, Error> 
     Ok(sum)
 }
 
-/// Hands over the rows of a range block by block, with their parts of `out` (`stride` items per row).
+/// Hands over the rows of a range block by block, with their parts of `out` (`stride` items per
+/// row).
 fn for_blocks(
     table: &Table<'_>,
     range: Range<usize>,

@@ -8,13 +8,14 @@
 //! | 1 / mu2        | `tau`               |                                          |
 //! | 1 / gamma      | `error`             | 0 without gross errors                   |
 //!
-//! With u = Z + L/mu2 the next C is u shrunk by tau and the next L/mu2 is u clipped at tau, so that u alone
-//! is kept: one matrix instead of five. The step for Z is z = r + (y - r X) (c + X'X)^-1 X' where r = C - L/mu2
-//! and y is the row with its multiplier; c is mu, and mu + error^2 with gross errors, whose block is
-//! diagonal. The affine constraint is one more column of X, sqrt(mu) in every row.
+//! With u = Z + L/mu2 the next C is u shrunk by tau and the next L/mu2 is u clipped at tau, so that
+//! u alone is kept: one matrix instead of five. The step for Z is z = r + (y - r X) (c + X'X)^-1 X'
+//! where r = C - L/mu2 and y is the row with its multiplier; c is mu, and mu + error^2 with gross
+//! errors, whose block is diagonal. The affine constraint is one more column of X, sqrt(mu) in
+//! every row.
 //!
-//! Nothing here depends on the unit of the data, so they are divided by a power of two first: no square
-//! overflows.
+//! Nothing here depends on the unit of the data, so they are divided by a power of two first: no
+//! square overflows.
 
 use obcut::Error;
 use obcut::Stage;
@@ -39,7 +40,6 @@ pub(crate) struct Problem {
     /// (c + X'X)^-1 X': q × N.
     right: Vec<f64>,
     c: f64,
-    pub mu: f64,
     tau: f64,
     error: f64,
 }
@@ -50,7 +50,8 @@ pub(crate) struct Panel {
     /// u on the samples, rows × N, and on the gross errors, rows × q or empty.
     samples: Vec<f64>,
     errors: Vec<f64>,
-    /// Multipliers of the linear constraint over their penalty: one per row (affine), q (outlier) or none.
+    /// Multipliers of the linear constraint over their penalty: one per row (affine), q (outlier)
+    /// or none.
     multipliers: Vec<f64>,
     /// Largest |Z - C|, and how far the linear constraint is from holding.
     gap: f64,
@@ -96,7 +97,7 @@ impl Problem {
         let c = mu + error * error;
         context.check()?;
         let right = right_factor(&x, n, q, c)?;
-        Ok(Self { n, q, variant, x, right, c, mu, tau: 1.0 / alpha, error })
+        Ok(Self { n, q, variant, x, right, c, tau: 1.0 / alpha, error })
     }
 
     /// Updates until the gap and the violation are within `tol`, or `max_iter` times.
@@ -185,8 +186,8 @@ impl Problem {
         targets
     }
 
-    /// The errors' part of Z and the multipliers of Y = PZ, given the samples' part before its diagonal is
-    /// cleared.
+    /// The errors' part of Z and the multipliers of Y = PZ, given the samples' part before its
+    /// diagonal is cleared.
     fn step_errors(
         &self,
         panel: &mut Panel,
@@ -198,7 +199,8 @@ impl Problem {
         let (n, q, rows) = (self.n, self.q, panel.samples.len() / self.n);
         let mut explained = vec![0.0; rows * q];
         times(z, &self.x, &mut explained, (rows, q, n));
-        // left (c + X'X)^-1, from what it explains: left (c + X'X)^-1 X'X = left - c left (c + X'X)^-1.
+        // left (c + X'X)^-1, from what it explains: left (c + X'X)^-1 X'X = left - c left (c +
+        // X'X)^-1.
         for p in 0..rows * q {
             errors[p] += self.error * (left[p] - (explained[p] - before[p])) / self.c;
         }
@@ -269,8 +271,8 @@ fn transposed(x: &[f64], n: usize, q: usize) -> Vec<f64> {
     (0..q).flat_map(|f| (0..n).map(move |i| x[i * q + f])).collect()
 }
 
-/// The smallest over the rows of the largest |product| with another row, or with an entry of the error
-/// block. Rows that are orthogonal to all say nothing about the scale and are left out.
+/// The smallest over the rows of the largest |product| with another row, or with an entry of the
+/// error block. Rows that are orthogonal to all say nothing about the scale and are left out.
 fn least_correlation(
     x: &[f64],
     n: usize,

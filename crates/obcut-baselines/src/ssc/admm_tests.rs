@@ -52,7 +52,7 @@ fn three_planes_give_the_figures_of_the_published_program() {
         let (problem, solution, rows) = solved(&matrix, Scale::None, variant, alpha);
         let word = format!("{variant} {alpha}: {} updates", solution.updates);
         // The largest entry is between 1/2 and 1, so the rows were divided by 1/2.
-        assert!(near(problem.mu / 4.0, 0.9903613212, 1e-9), "{word}: {}", problem.mu);
+        assert!(near(problem.c / 4.0, 0.9903613212, 1e-9), "{word}: {}", problem.c);
         assert!(solution.updates.abs_diff(updates) <= 1, "{word}");
         assert_eq!(count(&rows), nnz, "{word}");
         assert!((total(&rows) - sum).abs() < 1e-4, "{word}: {}", total(&rows));
@@ -87,7 +87,8 @@ fn digits_with_gross_errors_give_the_figures_of_the_published_program() {
     assert!((total(&rows) - 892.2).abs() < 0.05, "{}", total(&rows));
 }
 
-/// The published iteration word by word, with the inverse of the whole matrix: C, samples in columns.
+/// The published iteration word by word, with the inverse of the whole matrix: C, samples in
+/// columns.
 fn twin(y: &[f64], n: usize, d: usize, variant: Variant, alpha: f64, updates: usize) -> Vec<f64> {
     let outlier = variant == Variant::Outlier;
     let most = y.chunks_exact(d).map(|r| r.iter().map(|v| v.abs()).sum()).fold(0.0, f64::max);

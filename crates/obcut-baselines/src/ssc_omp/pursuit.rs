@@ -1,9 +1,9 @@
 //! Orthogonal matching pursuit of every row among the others.
 //!
-//! Rows are sought for in groups: the residuals of a group are points, whose products with all rows the
-//! table computes in blocks. Nothing of N × N is kept. A row's chosen others are made orthonormal one by
-//! one, so that a residual is what the last of them leaves of the one before, and the coefficients follow
-//! from a small triangle.
+//! Rows are sought for in groups: the residuals of a group are points, whose products with all rows
+//! the table computes in blocks. Nothing of N × N is kept. A row's chosen others are made
+//! orthonormal one by one, so that a residual is what the last of them leaves of the one before,
+//! and the coefficients follow from a small triangle.
 
 use std::ops::Range;
 
@@ -133,8 +133,8 @@ impl Pursuit<'_> {
         row
     }
 
-    /// The other row that is most correlated with each residual; the lower index on ties, none when all
-    /// are orthogonal to it.
+    /// The other row that is most correlated with each residual; the lower index on ties, none when
+    /// all are orthogonal to it.
     fn best(
         &self,
         active: &[&mut Search],
