@@ -30,6 +30,8 @@ mod euler_sc;
 mod fast_esc;
 mod lsc;
 mod rksc;
+mod ssc;
+mod ssc_omp;
 mod u_spec;
 
 pub use configure::{Configure, Setting};
@@ -41,4 +43,6 @@ pub use lsc::Lsc;
 pub use means::KMeans;
 pub use method::{Configurable, Method};
 pub use rksc::Rksc;
+pub use ssc::Ssc;
+pub use ssc_omp::SscOmp;
 pub use u_spec::USpec;

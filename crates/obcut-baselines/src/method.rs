@@ -11,8 +11,12 @@ obcut::choices! {
         Obcut = "obcut",
         /// k-means.
         KMeans = "kmeans",
+        /// Sparse subspace clustering.
+        Ssc = "ssc",
         /// Efficient spectral clustering on graphs.
         Escg = "escg",
+        /// Sparse subspace clustering by orthogonal matching pursuit.
+        SscOmp = "ssc-omp",
         /// Landmark spectral clustering.
         Lsc = "lsc",
         /// Fast explicit spectral clustering.
@@ -41,6 +45,8 @@ impl Method {
             Self::KMeans => Box::<crate::KMeans>::default(),
             Self::Lsc => Box::<crate::Lsc>::default(),
             Self::USpec => Box::<crate::USpec>::default(),
+            Self::Ssc => Box::<crate::Ssc>::default(),
+            Self::SscOmp => Box::<crate::SscOmp>::default(),
             Self::Escg => Box::<crate::Escg>::default(),
             Self::FastEsc => Box::<crate::FastEsc>::default(),
             Self::EulerSc => Box::<crate::EulerSc>::default(),
@@ -54,6 +60,10 @@ impl Method {
         match self {
             Self::Obcut => "one-step bipartite graph cut, everything automatic",
             Self::KMeans => "Lloyd's k-means from greedy k-means++",
+            Self::Ssc => {
+                "spectral clustering of sparse self-expressions (Elhamifar and Vidal 2013)"
+            }
+            Self::SscOmp => "the same, found by orthogonal matching pursuit (You et al. 2016)",
             Self::Escg => {
                 "bipartite cut between rows and supernodes of a neighbour graph (Liu et al. 2013)"
             }
@@ -77,6 +87,8 @@ impl Method {
         match self {
             Self::Obcut => "N d M time, N memory",
             Self::KMeans => "N d k per iteration, N memory",
+            Self::Ssc => "N^2 d per iteration time, N^2 memory",
+            Self::SscOmp => "sparsity N^2 d time, N sparsity memory",
             Self::Escg => "N^2 d time for the neighbours, N (neighbors + k) memory",
             Self::FastEsc => "N d D + N D^2 + D^3 time, N k + D^2 memory",
             Self::EulerSc => "N d^2 + N d k per sweep time, N k + d^2 memory",

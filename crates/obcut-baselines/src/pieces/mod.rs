@@ -13,3 +13,4 @@ pub(crate) mod means;
 pub(crate) mod natural;
 pub(crate) mod normal;
 pub(crate) mod paths;
+pub(crate) mod rows;
