@@ -60,7 +60,7 @@ pub fn run(args: &MethodsArgs, talk: &Talk) -> anyhow::Result<()> {
         let gap = if i > 0 { "\n" } else { "" };
         writeln!(out, "{gap}{}  {}\n    cost: {}", method.name, method.summary, method.cost)?;
         for Setting { name, value, range, help } in &method.settings {
-            writeln!(out, "    {:<16} {help}: {range}", format!("{name}={value}"))?;
+            writeln!(out, "    {:<18} {help}; {range}", format!("{name}={value}"))?;
         }
     }
     Ok(out.flush()?)

@@ -12,7 +12,7 @@ from obcut import datasets, metrics
 from obcut._bipartite import BipartiteCut
 from obcut._core import __version__
 from obcut._estimator import OBCut
-from obcut._methods import ESCG, LSC, RKSC, SSC, SSCOMP, USPEC, DCDPASC, EulerSC, FastESC, KMeans
+from obcut._methods import DCDPASC, ESCG, LSC, RKSC, SSC, SSCOMP, USPEC, EulerSC, FastESC, KMeans
 
 __all__ = [
     "DCDPASC",
