@@ -12,7 +12,7 @@ settings! {
         /// Starts, of which the best is kept
         n_init: usize = 10, "1 or more";
         /// Most iterations
-        max_iter: usize = 300, "1 or more";
+        iterations: usize = 300, "1 or more";
         /// What is done to the features first
         scale: Scale = Scale::None, "none, minmax, standard or unit";
     }
@@ -26,12 +26,12 @@ impl Clusterer for KMeans {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
-        let Self { n_init, max_iter, scale } = *self;
+        let Self { n_init, iterations, scale } = *self;
         require(n_init > 0, "n_init", n_init, "1 or more")?;
-        require(max_iter > 0, "max_iter", max_iter, "1 or more")?;
+        require(iterations > 0, "iterations", iterations, "1 or more")?;
         let preparation = Preparation { scale, may_move: true };
         job::run(samples, k, run, observer, preparation, |job| {
-            let flavour = Flavour::greedy(max_iter, n_init);
+            let flavour = Flavour::greedy(iterations, n_init);
             job.time(Stage::KMeans, |job| {
                 cluster_rows(job.table, k, flavour, job.stream, job.context)
             })

@@ -52,7 +52,7 @@ settings! {
         /// Largest error at which the iteration ends
         tol: f64 = 2e-4, "0 or more";
         /// Updates at most
-        max_iter: usize = 0, "0 (199, or 149 for outlier) or more";
+        updates: usize = 0, "0 (199, or 149 for outlier) or more";
         /// Starts of the last k-means
         n_init: usize = 20, "1 or more";
         /// What is done to the features first
@@ -124,7 +124,7 @@ impl Ssc {
     fn solve(&self, job: &Job<'_>) -> Result<Solution, Error> {
         let (x, d) = self.rows(job)?;
         let problem = Problem::new(x, job.n, d, self.variant, self.alpha, job.context)?;
-        let max_iter = match (self.max_iter, self.variant) {
+        let max_iter = match (self.updates, self.variant) {
             (0, Variant::Outlier) => 149,
             (0, _) => 199,
             (count, _) => count,

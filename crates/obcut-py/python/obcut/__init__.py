@@ -8,11 +8,16 @@ have. The methods that OBCut is compared with are estimators too: `SSC`, `ESCG`,
 `obcut.plot` pictures (with matplotlib).
 """
 
-from obcut import datasets, metrics
-from obcut._bipartite import BipartiteCut
+import importlib
+from typing import TYPE_CHECKING
+
 from obcut._core import __version__
-from obcut._estimator import OBCut
-from obcut._methods import DCDPASC, ESCG, LSC, RKSC, SSC, SSCOMP, USPEC, EulerSC, FastESC, KMeans
+
+if TYPE_CHECKING:
+    from obcut import datasets, metrics, plot
+    from obcut._bipartite import BipartiteCut
+    from obcut._estimator import OBCut
+    from obcut._methods import DCDPASC, ESCG, LSC, RKSC, SSC, SSCOMP, USPEC, EulerSC, FastESC, KMeans
 
 __all__ = [
     "DCDPASC",
@@ -33,11 +38,17 @@ __all__ = [
     "plot",
 ]
 
+#: Where names are found; what is not needed is not imported, so that the command starts at once.
+_MODULES = {"BipartiteCut": "obcut._bipartite", "OBCut": "obcut._estimator"}
+
 
 def __getattr__(name):
-    # matplotlib is optional, and slow to import.
-    if name == "plot":
-        import importlib
-
-        return importlib.import_module("obcut.plot")
+    if name in ("datasets", "metrics", "plot"):
+        return importlib.import_module(f"obcut.{name}")
+    if name in __all__:
+        return getattr(importlib.import_module(_MODULES.get(name, "obcut._methods")), name)
     raise AttributeError(f"module 'obcut' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

@@ -98,7 +98,7 @@ class KMeans(_Method):
         Number of clusters.
     n_init : int, default=10
         Starts, of which the best is kept; 1 or more.
-    max_iter : int, default=300
+    iterations : int, default=300
         Most iterations; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
@@ -138,7 +138,7 @@ class KMeans(_Method):
     _name = "kmeans"
     _parameter_constraints: dict = _Method._shared_constraints | {
         "n_init": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "iterations": [Interval(Integral, 0, None, closed="left")],
         "scale": [str],
     }
 
@@ -147,7 +147,7 @@ class KMeans(_Method):
         n_clusters: int = 8,
         *,
         n_init: int = 10,
-        max_iter: int = 300,
+        iterations: int = 300,
         scale: str = "none",
         random_state: int | np.random.RandomState | None = None,
         memory: int | None = None,
@@ -156,7 +156,7 @@ class KMeans(_Method):
     ) -> None:
         self.n_clusters = n_clusters
         self.n_init = n_init
-        self.max_iter = max_iter
+        self.iterations = iterations
         self.scale = scale
         self.random_state = random_state
         self.memory = memory
@@ -184,7 +184,7 @@ class SSC(_Method):
         Dimensions that the rows are projected to first; 0 (no projection) or more.
     tol : float, default=0.0002
         Largest error at which the iteration ends; 0 or more.
-    max_iter : int, default=0
+    updates : int, default=0
         Updates at most; 0 (199, or 149 for outlier) or more.
     n_init : int, default=20
         Starts of the last k-means; 1 or more.
@@ -230,7 +230,7 @@ class SSC(_Method):
         "rho": [Interval(Integral, 0, None, closed="left")],
         "r": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "updates": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [str],
     }
@@ -244,7 +244,7 @@ class SSC(_Method):
         rho: int = 1,
         r: int = 0,
         tol: float = 0.0002,
-        max_iter: int = 0,
+        updates: int = 0,
         n_init: int = 20,
         scale: str = "none",
         random_state: int | np.random.RandomState | None = None,
@@ -258,7 +258,7 @@ class SSC(_Method):
         self.rho = rho
         self.r = r
         self.tol = tol
-        self.max_iter = max_iter
+        self.updates = updates
         self.n_init = n_init
         self.scale = scale
         self.random_state = random_state
