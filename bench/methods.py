@@ -63,6 +63,7 @@ def main():
     parser.add_argument("--only", default=None)
     parser.add_argument("--limit", type=float, default=900, help="seconds that a run may take")
     parser.add_argument("--repeats", type=int, default=3, help="rounds for the fast methods")
+    parser.add_argument("--write", action="store_true", help="write docs/methods.md also from a part")
     args = parser.parse_args()
     sizes = [int(n) for n in args.sizes.split(",")]
     names = args.only.split(",") if args.only else list(METHODS)
@@ -92,7 +93,7 @@ def main():
     text = [
         "# All methods: seconds and memory\n",
         f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, "
-        f"median of {args.repeats} rounds (one where a run takes more than a minute), default settings but for: "
+        f"median of {args.repeats} round(s) (one where a run takes more than a minute), default settings but for: "
         f"{ANCHORS} anchors, landmarks or representatives for `obcut distance`, `lsc` and `u-spec`, one start for "
         "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit, peak memory of the process, "
         "which holds the rows "
@@ -116,7 +117,7 @@ def main():
         text.append(table(header, lines))
     text = "\n".join(text)
     print("\n" + text)
-    if args.only is None and len(sizes) == 3:
+    if args.write or (args.only is None and len(sizes) == 3):
         notes = ROOT / "bench" / "methods-notes.md"
         text += "\n" + notes.read_text() if notes.exists() else ""
         (ROOT / "docs" / "methods.md").write_text(text)
