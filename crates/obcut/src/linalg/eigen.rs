@@ -25,7 +25,7 @@ const TOLERANCE: f64 = 1e-4;
 
 /// The `k` largest eigenvalues, descending, and their vectors (n × k, row-major).
 ///
-/// `check` is asked between restarts and may end the iteration.
+/// `check` is asked before every product and may end the iteration.
 pub fn largest(
     a: &[f64],
     n: usize,
@@ -77,6 +77,7 @@ pub fn largest_of(
         // Orthonormal blocks V, each the part of A times the last that is new, and their images AV.
         let (mut basis, mut images) = (vec![first], Vec::new());
         loop {
+            check()?;
             let last = &basis[basis.len() - 1];
             let image = apply(last, block)?;
             if basis.len() == n_blocks {
