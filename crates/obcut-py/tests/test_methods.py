@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from obcut import _core, _methods, datasets, metrics
@@ -43,6 +44,35 @@ def test_parameters_are_the_settings_of_the_engine(kind):
     text = inspect.getdoc(kind)
     for name in ours:
         assert re.search(rf"^{name} : .*default=", text, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_numbers_are_whole_where_the_engine_wants_them_whole(kind):
+    """A fraction is taken by every parameter that the engine reads as one, and by no other."""
+    X, _ = datasets.make_blobs(60, 3, 2, random_state=0)
+    for name, p in inspect.signature(kind).parameters.items():
+        if name in kind._shared_constraints or type(p.default) not in (int, float):
+            continue
+        model = small(kind, n_clusters=2).set_params(**{name: 0.5})
+        try:
+            _core.cluster(X, kind._name, 2, [(name, "0.5")], seed=0, threads=1)
+            whole = False
+        except ValueError as error:
+            whole = f"{name} = 0.5 is out of range" in str(error)
+        assert whole == isinstance(p.default, int), name
+        if whole:
+            with pytest.raises(InvalidParameterError):
+                model.fit(X)
+        else:
+            model.fit(X)
+
+
+def test_a_class_of_ones_own_can_be_derived():
+    class Mine(_methods.LSC):
+        """Mine."""
+
+    X, y = datasets.make_blobs(120, 3, 2, random_state=0)
+    assert metrics.accuracy(y, Mine(n_clusters=2, p=30, random_state=0).fit_predict(X)) == 1
 
 
 @pytest.mark.parametrize("kind", METHODS)

@@ -3,6 +3,7 @@
 They label the rows they are fitted on, and no others.
 """
 
+import inspect
 import warnings
 from numbers import Integral, Real
 from typing import Any, Self
@@ -18,15 +19,53 @@ from obcut._progress import CALLER, CallbackSupportMixin, listening, with_callba
 __all__ = ["DCDPASC", "ESCG", "EulerSC", "FastESC", "KMeans", "LSC", "RKSC", "SSC", "SSCOMP", "USPEC"]
 
 
+#: What the classes share; added to the documentation of each.
+_SHARED = """
+random_state : int, RandomState instance or None, default=None
+    Seed.
+memory : int or None, default=None
+    Bytes that may be used beside the data; None is 12 GiB. When more would be
+    needed, a ValueError says how much before anything is done.
+n_jobs : int or None, default=None
+    Threads; they do not change the result.
+verbose : int, default=0
+    1 shows progress.
+
+Attributes
+----------
+labels_ : ndarray of shape (n_samples,), int32
+    Cluster of every row.
+n_clusters_ : int
+    Number of clusters found.
+stage_seconds_ : dict
+    Seconds of every stage.
+warnings_ : list of str
+    What you should know, in plain words.
+n_features_in_ : int
+    Number of features seen during fit.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of the features, if they have names.
+
+Examples
+--------
+>>> from obcut import {name}, datasets
+>>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
+>>> {name}(n_clusters=3, random_state=0).fit(X).n_clusters_
+3
+"""
+#: What a parameter may be, by the type of its default. The engine checks ranges and words.
+_CONSTRAINTS: dict[type, list] = {
+    bool: ["boolean"],
+    int: [Interval(Integral, 0, None, closed="left")],
+    float: [Interval(Real, 0, None, closed="left")],
+    str: [str],
+}
+
+
 class _Method(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """What all of them do."""
 
     _name: str
-    n_clusters: int
-    random_state: int | np.random.RandomState | None
-    memory: int | None
-    n_jobs: int | None
-    verbose: int | bool
     _shared_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -34,6 +73,31 @@ class _Method(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    def __init_subclass__(cls, *, name: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if name is None:  # a class that somebody derives from one of ours
+            return
+        cls._name = name
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + _SHARED.format(name=cls.__name__)
+        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        cls._parameter_constraints = cls._shared_constraints | {
+            p.name: _CONSTRAINTS[type(p.default)] for p in own if p.name not in cls._shared_constraints
+        }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        random_state: int | np.random.RandomState | None,
+        memory: int | None,
+        n_jobs: int | None,
+        verbose: int | bool,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -86,7 +150,7 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
 
 
-class KMeans(_Method):
+class KMeans(_Method, name="kmeans"):
     """k-means, as one of the methods to compare with.
 
     Lloyd's k-means from greedy k-means++.
@@ -102,45 +166,7 @@ class KMeans(_Method):
         Most iterations; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import KMeans, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> KMeans(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "kmeans"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "iterations": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -154,17 +180,13 @@ class KMeans(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.n_init = n_init
         self.iterations = iterations
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class SSC(_Method):
+class SSC(_Method, name="ssc"):
     """Sparse subspace clustering.
 
     Spectral clustering of sparse self-expressions (Elhamifar and Vidal 2013).
@@ -174,11 +196,11 @@ class SSC(_Method):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    alpha : int, default=20
+    alpha : float, default=20.0
         Weight of the fit against sparsity, in units of the smallest that gives coefficients; above 0, useful above 1.
     variant : str, default="plain"
         What the coefficients must do; plain, affine or outlier.
-    rho : int, default=1
+    rho : float, default=1.0
         Part of a row's coefficients, by size, that the affinity keeps; above 0, up to 1.
     r : int, default=0
         Dimensions that the rows are projected to first; 0 (no projection) or more.
@@ -190,58 +212,15 @@ class SSC(_Method):
         Starts of the last k-means; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import SSC, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> SSC(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "ssc"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "alpha": [Interval(Integral, 0, None, closed="left")],
-        "variant": [str],
-        "rho": [Interval(Integral, 0, None, closed="left")],
-        "r": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "updates": [Interval(Integral, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
-        alpha: int = 20,
+        alpha: float = 20.0,
         variant: str = "plain",
-        rho: int = 1,
+        rho: float = 1.0,
         r: int = 0,
         tol: float = 0.0002,
         updates: int = 0,
@@ -252,7 +231,7 @@ class SSC(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.alpha = alpha
         self.variant = variant
         self.rho = rho
@@ -261,13 +240,9 @@ class SSC(_Method):
         self.updates = updates
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class ESCG(_Method):
+class ESCG(_Method, name="escg"):
     """Efficient spectral clustering on graphs.
 
     Bipartite cut between rows and supernodes of a neighbour graph (Liu et al. 2013).
@@ -287,47 +262,7 @@ class ESCG(_Method):
         Starts of the last k-means; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import ESCG, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> ESCG(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "escg"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "supernodes": [Interval(Integral, 0, None, closed="left")],
-        "neighbors": [Interval(Integral, 0, None, closed="left")],
-        "rounds": [Interval(Integral, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -343,19 +278,15 @@ class ESCG(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.supernodes = supernodes
         self.neighbors = neighbors
         self.rounds = rounds
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class SSCOMP(_Method):
+class SSCOMP(_Method, name="ssc-omp"):
     """Sparse subspace clustering by orthogonal matching pursuit.
 
     The same, found by orthogonal matching pursuit (You et al. 2016).
@@ -377,48 +308,7 @@ class SSCOMP(_Method):
         Starts of the last k-means; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import SSCOMP, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> SSCOMP(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "ssc-omp"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "sparsity": [Interval(Integral, 0, None, closed="left")],
-        "threshold": [Interval(Real, 0, None, closed="left")],
-        "form": [str],
-        "project": [Interval(Integral, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -435,20 +325,16 @@ class SSCOMP(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.sparsity = sparsity
         self.threshold = threshold
         self.form = form
         self.project = project
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class LSC(_Method):
+class LSC(_Method, name="lsc"):
     """Landmark spectral clustering.
 
     SVD of the links to the nearest landmarks (Chen and Cai 2011).
@@ -470,48 +356,7 @@ class LSC(_Method):
         Starts of the last k-means; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import LSC, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> LSC(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "lsc"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "p": [Interval(Integral, 0, None, closed="left")],
-        "r": [Interval(Integral, 0, None, closed="left")],
-        "landmarks": [str],
-        "sigma": [str],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -528,20 +373,16 @@ class LSC(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.p = p
         self.r = r
         self.landmarks = landmarks
         self.sigma = sigma
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class FastESC(_Method):
+class FastESC(_Method, name="fastesc"):
     """Fast explicit spectral clustering.
 
     Normalised cut on random Fourier features (He et al. 2019).
@@ -557,7 +398,7 @@ class FastESC(_Method):
         Features that are drawn, made even; the small form keeps twice as many; 2 or more.
     oversampling : int, default=1000
         Features beyond those to draw from; 0 or more.
-    sigma : int, default=1
+    sigma : float, default=1.0
         Width of the Gaussian in mean distances; above 0.
     rows : str, default="unit"
         What is clustered; unit, raw or dropped.
@@ -565,49 +406,7 @@ class FastESC(_Method):
         Starts of the last k-means; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import FastESC, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> FastESC(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "fastesc"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "form": [str],
-        "features": [Interval(Integral, 0, None, closed="left")],
-        "oversampling": [Interval(Integral, 0, None, closed="left")],
-        "sigma": [Interval(Integral, 0, None, closed="left")],
-        "rows": [str],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -616,7 +415,7 @@ class FastESC(_Method):
         form: str = "auto",
         features: int = 500,
         oversampling: int = 1000,
-        sigma: int = 1,
+        sigma: float = 1.0,
         rows: str = "unit",
         n_init: int = 5,
         scale: str = "none",
@@ -625,7 +424,7 @@ class FastESC(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.form = form
         self.features = features
         self.oversampling = oversampling
@@ -633,13 +432,9 @@ class FastESC(_Method):
         self.rows = rows
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class EulerSC(_Method):
+class EulerSC(_Method, name="eulersc"):
     """Euler spectral clustering (reconstructed without reference code).
 
     Normalised cut on Euler features, reconstructed (Wu et al. 2018).
@@ -659,47 +454,7 @@ class EulerSC(_Method):
         Starts of the k-means on the eigenvectors; 1 or more.
     scale : str, default="minmax"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import EulerSC, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> EulerSC(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "eulersc"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "refine": ["boolean"],
-        "solver": [str],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -715,19 +470,15 @@ class EulerSC(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.alpha = alpha
         self.refine = refine
         self.solver = solver
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class USPEC(_Method):
+class USPEC(_Method, name="u-spec"):
     """Ultra-scalable spectral clustering.
 
     Transfer cut over approximate nearest representatives (Huang et al. 2020).
@@ -745,46 +496,7 @@ class USPEC(_Method):
         Starts of the last k-means; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import USPEC, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> USPEC(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "u-spec"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "p": [Interval(Integral, 0, None, closed="left")],
-        "neighbors": [Interval(Integral, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -799,18 +511,14 @@ class USPEC(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.p = p
         self.neighbors = neighbors
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class RKSC(_Method):
+class RKSC(_Method, name="rksc"):
     """Spectral clustering on a refined k-nearest-neighbour graph.
 
     Spectral clustering of trimmed mutual neighbours (Alshammari et al. 2021).
@@ -832,48 +540,7 @@ class RKSC(_Method):
         Starts of every k-means; 1 or more.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import RKSC, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> RKSC(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "rksc"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "max_neighbors": [Interval(Integral, 0, None, closed="left")],
-        "baseline": [Interval(Integral, 0, None, closed="left")],
-        "vectors": [Interval(Integral, 0, None, closed="left")],
-        "stride": [Interval(Integral, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 0, None, closed="left")],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -890,20 +557,16 @@ class RKSC(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.max_neighbors = max_neighbors
         self.baseline = baseline
         self.vectors = vectors
         self.stride = stride
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
-class DCDPASC(_Method):
+class DCDPASC(_Method, name="dcdp-asc"):
     """Dense cores and density peaks (reconstructed without reference code).
 
     Spectral clustering of density cores, reconstructed (Cheng et al. 2022).
@@ -919,45 +582,7 @@ class DCDPASC(_Method):
         Similarity of cores; local or global.
     scale : str, default="none"
         What is done to the features first; none, minmax, standard or unit.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Threads; they do not change the result.
-    verbose : int, default=0
-        1 shows progress.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row.
-    n_clusters_ : int
-        Number of clusters found.
-    stage_seconds_ : dict
-        Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
-
-    Examples
-    --------
-    >>> from obcut import DCDPASC, datasets
-    >>> X, y = datasets.make_blobs(300, 5, 3, random_state=0)
-    >>> DCDPASC(n_clusters=3, random_state=0).fit(X).n_clusters_
-    3
     """
-
-    _name = "dcdp-asc"
-    _parameter_constraints: dict = _Method._shared_constraints | {
-        "cores": [str],
-        "similarity": [str],
-        "scale": [str],
-    }
 
     def __init__(
         self,
@@ -971,11 +596,7 @@ class DCDPASC(_Method):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state, memory, n_jobs, verbose)
         self.cores = cores
         self.similarity = similarity
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
