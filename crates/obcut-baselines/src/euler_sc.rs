@@ -28,7 +28,7 @@ use crate::pieces::angles::waves;
 use crate::pieces::embedding::unit_rows;
 use crate::pieces::explicit::{self, Cut, MANY_ROWS, Precision, Solver, Task};
 use crate::pieces::features::{Features, blocks};
-use crate::pieces::means::Flavour;
+use crate::pieces::means::{Flavour, cluster_points};
 
 /// Least degree, as a part of the number of rows.
 const FLOOR: f64 = 1e-12;
@@ -96,7 +96,7 @@ impl EulerSc {
         job.time(Stage::KMeans, |job| {
             let flavour = Flavour::plus_plus(100, self.n_init);
             let (stream, context) = (job.stream, job.context);
-            let labels = explicit::cluster(&vectors, values.len(), k, flavour, stream, context)?;
+            let labels = cluster_points(&vectors, values.len(), k, flavour, stream, context)?;
             if self.refine {
                 Ok(refine::<T>(&features, &degrees, labels, k, job.context)?.0)
             } else {
@@ -338,7 +338,7 @@ mod tests {
             unit_rows(&mut cut.vectors, 10);
             for seed in 0..5 {
                 let (flavour, stream) = (Flavour::plus_plus(100, 5), Stream::new(seed));
-                let start = explicit::cluster(&cut.vectors, 10, 10, flavour, stream, job.context)?;
+                let start = cluster_points(&cut.vectors, 10, 10, flavour, stream, job.context)?;
                 let values = refine::<f64>(&features, &cut.degrees, start, 10, job.context)?.1;
                 assert!(values.windows(2).all(|pair| pair[1] <= pair[0]), "{values:?}");
                 assert!((8.822..8.832).contains(&values[0]), "{}", values[0]);

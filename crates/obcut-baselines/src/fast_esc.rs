@@ -20,7 +20,7 @@ use crate::pieces::explicit::{self, Cut, MANY_ROWS, Precision, Solver, Task};
 use crate::pieces::fourier::{
     DISTANCE_ROWS, Draw, Fourier, drawn, importances, mean_distance, some_rows,
 };
-use crate::pieces::means::Flavour;
+use crate::pieces::means::{Flavour, cluster_points};
 use crate::pieces::normal::normal;
 
 /// Rows up to which the small form is taken.
@@ -112,7 +112,7 @@ impl FastEsc {
         let (points, width) = points(cut, self.rows);
         job.time(Stage::KMeans, |job| {
             let flavour = Flavour::plus_plus(200, self.n_init);
-            explicit::cluster(&points, width, k, flavour, job.stream, job.context)
+            cluster_points(&points, width, k, flavour, job.stream, job.context)
         })
     }
 

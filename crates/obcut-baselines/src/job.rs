@@ -1,11 +1,12 @@
 //! What every method starts from and ends with: checked and scaled rows in, numbered labels out.
 
+use obcut::clusterer::check_size;
 use obcut::normalize::Scaling;
 use obcut::parallel::Context;
 use obcut::random::Stream;
 use obcut::solver::trace::Clock;
 use obcut::table::Table;
-use obcut::{Clustering, DataError, Error, Observer, ParamError, Run, Samples, Scale, Stage};
+use obcut::{Clustering, Error, Observer, ParamError, Run, Samples, Scale, Stage};
 
 /// Rows, and all that is needed to work on them.
 pub(crate) struct Job<'a> {
@@ -54,16 +55,8 @@ pub(crate) fn run(
     preparation: Preparation,
     work: impl FnOnce(&mut Job<'_>) -> Result<Vec<u32>, Error> + Send,
 ) -> Result<Clustering, Error> {
+    check_size(samples, k)?;
     let (n, d) = (samples.n_rows(), samples.n_cols());
-    if n == 0 || d == 0 {
-        return Err(DataError::Empty { n_rows: n, n_cols: d }.into());
-    }
-    if k == 0 {
-        return Err(ParamError::NoClusters.into());
-    }
-    if k > n {
-        return Err(ParamError::TooManyClusters { n_clusters: k, n_samples: n }.into());
-    }
     samples.with_canonical(|samples| {
         Context::run(run.threads, observer, |context| {
             let mut clock = Clock::default();

@@ -196,21 +196,12 @@ fn graph(
     baseline: usize,
 ) -> Result<(Affinity, Vec<Option<u32>>), Error> {
     let lists = knn::visit(job.table, count, job.context, |_, list| Kept::new(list, baseline))?;
-    let mut graph = Graph::empty(job.n);
-    job.context.fold(
-        job.n,
-        |range| {
-            let mut part = Graph::empty(job.n);
-            range.for_each(|i| push_mutual(&lists, i, &mut part));
-            part
-        },
-        |part| {
-            let base = graph.columns.len();
-            graph.offsets.extend(part.offsets[1..].iter().map(|o| base + o));
-            graph.columns.extend(part.columns);
-            graph.values.extend(part.values);
-        },
-    )?;
+    let parts = job.context.map(job.n, |range| {
+        let mut part = Graph::empty(job.n);
+        range.for_each(|i| push_mutual(&lists, i, &mut part));
+        part
+    })?;
+    let graph = Graph::stack(parts, job.n);
     Ok((Affinity { graph }, lists.iter().map(|kept| kept.nearest).collect()))
 }
 

@@ -20,7 +20,7 @@ use obcut::{
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::embedding::unit_rows;
-use crate::pieces::links::{column_gram, column_sums, stacked, times};
+use crate::pieces::links::{column_gram, column_sums, times};
 use crate::pieces::means::{Flavour, centers, cluster_points};
 
 /// Rows that the representatives are made from, for each of them.
@@ -154,7 +154,7 @@ impl Index {
             }
             graph
         })?;
-        Ok(stacked(parts.into_iter(), p))
+        Ok(Graph::stack(parts, p))
     }
 
     /// By the nearest group, the nearest representative in it, and that one's neighbours.

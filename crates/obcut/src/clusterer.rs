@@ -1,6 +1,6 @@
 //! One face for all methods: samples in, labels out.
 
-use crate::error::Error;
+use crate::error::{DataError, Error, ParamError};
 use crate::matrix::Samples;
 use crate::observer::Observer;
 use crate::solver::params::Params;
@@ -49,6 +49,22 @@ pub trait Clusterer: Send + Sync {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error>;
+}
+
+/// An error unless `n_clusters` can be made from the samples, by their number alone.
+#[doc(hidden)]
+pub fn check_size(samples: &Samples<'_>, n_clusters: usize) -> Result<(), Error> {
+    let (n_rows, n_cols) = (samples.n_rows(), samples.n_cols());
+    if n_rows == 0 || n_cols == 0 {
+        return Err(DataError::Empty { n_rows, n_cols }.into());
+    }
+    if n_clusters == 0 {
+        return Err(ParamError::NoClusters.into());
+    }
+    if n_clusters > n_rows {
+        return Err(ParamError::TooManyClusters { n_clusters, n_samples: n_rows }.into());
+    }
+    Ok(())
 }
 
 impl Clusterer for Params {

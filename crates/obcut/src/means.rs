@@ -1,6 +1,7 @@
 //! k-means on its own: what the graphs are built from, for those who want no more.
 
-use crate::error::{DataError, Error, ParamError};
+use crate::clusterer::check_size;
+use crate::error::{DataError, Error};
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::matrix::Samples;
 use crate::normalize::Scaling;
@@ -78,16 +79,7 @@ pub fn k_means(
     params: &KMeansParams,
     observer: &dyn Observer,
 ) -> Result<KMeansFit, Error> {
-    let (n, d, k) = (samples.n_rows(), samples.n_cols(), params.n_clusters);
-    if n == 0 || d == 0 {
-        return Err(DataError::Empty { n_rows: n, n_cols: d }.into());
-    }
-    if k == 0 {
-        return Err(ParamError::NoClusters.into());
-    }
-    if k > n {
-        return Err(ParamError::TooManyClusters { n_clusters: k, n_samples: n }.into());
-    }
+    check_size(samples, params.n_clusters)?;
     samples.with_canonical(|samples| {
         Context::run(params.threads, observer, |context| fitted(samples, params, &context))
     })

@@ -7,17 +7,14 @@
 use obcut::linalg::eigen;
 use obcut::linalg::factor::symmetric_eigen;
 use obcut::linalg::gemm::{Real, times};
-use obcut::normalize::Scaling;
 use obcut::parallel::Context;
 use obcut::random::Stream;
-use obcut::table::Table;
 use obcut::{DenseRef, Error, Run, Samples};
 
 use super::ascent::ascend;
 use super::features::{
     Features, block_size, blocks, column_gram, degrees, product, row_gram, total,
 };
-use super::means::{Flavour, cluster_rows};
 
 /// Up to this size a matrix is decomposed whole: later eigenvalues are far below the first, and an
 /// iteration that goes by the first would leave their vectors rough.
@@ -226,20 +223,6 @@ fn embedded<T: Precision>(
         });
     })?;
     Ok(Cut { values, vectors, degrees })
-}
-
-/// Labels of the rows of an embedding (n × width).
-pub(crate) fn cluster<T: Precision>(
-    points: &[T],
-    width: usize,
-    k: usize,
-    flavour: Flavour,
-    stream: Stream,
-    context: &Context<'_>,
-) -> Result<Vec<u32>, Error> {
-    let scaling = Scaling::identity(width);
-    let rows = DenseRef::new(points, points.len() / width.max(1), width)?;
-    cluster_rows(&Table::new(T::samples(rows), &scaling), k, flavour, stream, context)
 }
 
 #[cfg(test)]

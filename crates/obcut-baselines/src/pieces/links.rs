@@ -38,20 +38,8 @@ pub(crate) fn nearest_landmarks(
         (graph, total)
     })?;
     let total: f64 = parts.iter().map(|part| part.1).sum();
-    let graph = stacked(parts.into_iter().map(|part| part.0), p);
+    let graph = Graph::stack(parts.into_iter().map(|part| part.0).collect(), p);
     Ok((graph, total / (n as f64 * p as f64)))
-}
-
-/// Parts one below the other.
-pub(crate) fn stacked(parts: impl Iterator<Item = Graph>, n_cols: usize) -> Graph {
-    let mut all = Graph::empty(n_cols);
-    for part in parts {
-        let base = all.columns.len();
-        all.offsets.extend(part.offsets[1..].iter().map(|o| base + o));
-        all.columns.extend(part.columns);
-        all.values.extend(part.values);
-    }
-    all
 }
 
 /// Sums of the columns.

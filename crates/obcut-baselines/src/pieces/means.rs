@@ -11,6 +11,8 @@ use obcut::random::{Stream, mix};
 use obcut::table::Table;
 use obcut::{DenseRef, Error, Stage};
 
+use super::explicit::Precision;
+
 /// A flavour of k-means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flavour {
@@ -67,8 +69,8 @@ pub(crate) fn cluster_rows(
 }
 
 /// Labels of the rows of an embedding (n × width).
-pub(crate) fn cluster_points(
-    points: &[f64],
+pub(crate) fn cluster_points<T: Precision>(
+    points: &[T],
     width: usize,
     k: usize,
     flavour: Flavour,
@@ -76,7 +78,6 @@ pub(crate) fn cluster_points(
     context: &Context<'_>,
 ) -> Result<Vec<u32>, Error> {
     let scaling = Scaling::identity(width);
-    let table =
-        Table::new(DenseRef::new(points, points.len() / width.max(1), width)?.into(), &scaling);
-    cluster_rows(&table, k, flavour, stream, context)
+    let rows = DenseRef::new(points, points.len() / width.max(1), width)?;
+    cluster_rows(&Table::new(T::samples(rows), &scaling), k, flavour, stream, context)
 }

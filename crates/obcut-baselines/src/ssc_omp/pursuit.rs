@@ -14,7 +14,6 @@ use obcut::table::Table;
 use obcut::{Error, Graph};
 
 use super::Form;
-use crate::pieces::links::stacked;
 
 /// Rows in a group at most,
 const MOST: usize = 512;
@@ -66,7 +65,7 @@ impl Pursuit<'_> {
             self.group(g * len..((g + 1) * len).min(n), &scale, context)
         })?;
         let parts: Vec<Graph> = parts.into_iter().collect::<Result<_, _>>()?;
-        Ok(stacked(parts.into_iter(), n))
+        Ok(Graph::stack(parts, n))
     }
 
     /// What rows are multiplied with: to unit length, zero for zero rows, or one.

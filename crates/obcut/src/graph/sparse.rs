@@ -39,7 +39,7 @@ impl Graph {
     }
 
     /// Joins parts one below the other.
-    pub(crate) fn stack(parts: Vec<Self>, n_cols: usize) -> Self {
+    pub fn stack(parts: Vec<Self>, n_cols: usize) -> Self {
         let edges = parts.iter().map(|p| p.columns.len()).sum();
         let rows = parts.iter().map(Self::n_rows).sum::<usize>();
         let mut out = Self {
