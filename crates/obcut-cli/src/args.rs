@@ -11,7 +11,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use obcut_data::{Format, LoadOptions, Source};
 
-use crate::commands::{cluster, completions, cut, demo, info, man, methods, predict, score};
+use crate::commands::{bench, cluster, completions, cut, demo, info, man, methods, predict, score};
 use crate::failure::Fault;
 
 /// Heading of the options that say what is read.
@@ -57,6 +57,11 @@ pub enum Command {
     Info(info::InfoArgs),
     /// List the methods that 'obcut cluster --method' knows, with their settings
     Methods(methods::MethodsArgs),
+    /// Compare methods on data sets: run a benchmark suite
+    Bench(bench::BenchArgs),
+    /// Do one run of a benchmark, told on standard input
+    #[command(hide = true)]
+    BenchRun,
     /// Cluster the handwritten digits that come with the program
     Demo(demo::DemoArgs),
     /// Print the completion script of a shell

@@ -19,11 +19,13 @@ pub enum Fault {
     Usage(String),
     /// Bad data: exit code 3.
     Data(String),
+    /// Interrupted, with something kept: exit code 130.
+    Stopped(String),
 }
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Usage(text) | Self::Data(text)) = self;
+        let (Self::Usage(text) | Self::Data(text) | Self::Stopped(text)) = self;
         f.write_str(text)
     }
 }
@@ -43,7 +45,9 @@ impl Failure {
     /// Sorts an error by the first cause that is known.
     pub fn of(error: &anyhow::Error) -> Self {
         let (kind, exit_code) = error.chain().find_map(sort).unwrap_or(("failed", 1));
-        let message = if exit_code == INTERRUPTED {
+        let message = if let Some(Fault::Stopped(text)) = error.downcast_ref() {
+            text.clone()
+        } else if exit_code == INTERRUPTED {
             "interrupted; nothing was written".to_string()
         } else {
             one_line(&format!("{error:#}"))
@@ -119,6 +123,15 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
         return Some(match fault {
             Fault::Usage(_) => ("usage", 2),
             Fault::Data(_) => ("data", 3),
+            Fault::Stopped(_) => ("interrupted", INTERRUPTED),
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<obcut_bench::Error>() {
+        use obcut_bench::Error::{NoData, NoSuite, Record, Suite};
+        return Some(match error {
+            NoSuite { .. } | Suite { .. } | NoData { .. } => ("usage", 2),
+            Record { .. } => ("data", 3),
+            _ => ("failed", 1),
         });
     }
     if let Some(error) = cause.downcast_ref::<obcut_data::Error>() {
@@ -208,6 +221,8 @@ mod tests {
         assert_eq!(code(obcut::Error::Cancelled.into()), 130);
         assert_eq!(code(Fault::Usage("x".into()).into()), 2);
         assert_eq!(code(Fault::Data("x".into()).into()), 3);
+        assert_eq!(code(Fault::Stopped("x".into()).into()), 130);
+        assert_eq!(code(obcut_bench::Suite::named("x").unwrap_err().into()), 2);
         assert_eq!(code(anyhow::anyhow!("x")), 1);
     }
 

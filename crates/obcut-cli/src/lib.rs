@@ -19,13 +19,19 @@ use failure::Failure;
 
 /// Runs the command with its arguments, the first of which is its name. Returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
+    let program = std::env::current_exe().map_or_else(|_| "obcut".into(), OsString::from);
+    run_as(&[program], arguments)
+}
+
+/// The same, where the command is started by `program` and its first arguments.
+pub fn run_as(program: &[OsString], arguments: Vec<OsString>) -> u8 {
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error, &arguments),
     };
     let json = cli.talk.json;
     match interrupt::install(json)
-        .and_then(|()| failure::guard(|| start(&cli).map_err(failure::about_stdout)))
+        .and_then(|()| failure::guard(|| start(&cli, program).map_err(failure::about_stdout)))
     {
         Ok(()) => 0,
         Err(error) if failure::is_broken_pipe(&error) => 0,
@@ -38,7 +44,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-fn start(cli: &Cli) -> anyhow::Result<()> {
+fn start(cli: &Cli, program: &[OsString]) -> anyhow::Result<()> {
     let talk = &cli.talk;
     match &cli.command {
         Command::Cluster(args) => commands::cluster::run(args, talk),
@@ -47,6 +53,8 @@ fn start(cli: &Cli) -> anyhow::Result<()> {
         Command::Score(args) => commands::score::run(args, talk),
         Command::Info(args) => commands::info::run(args, talk),
         Command::Methods(args) => commands::methods::run(args, talk),
+        Command::Bench(args) => commands::bench::run(args, talk, program),
+        Command::BenchRun => commands::bench::run_one(),
         Command::Demo(args) => commands::demo::run(args, talk),
         Command::Completions(args) => commands::completions::run(args),
         Command::Man(args) => commands::man::run(args, talk),

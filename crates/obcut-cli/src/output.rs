@@ -136,6 +136,11 @@ fn width(stream: &impl IsTerminal) -> usize {
     found.unwrap_or(PLAIN_WIDTH).clamp(MIN_WIDTH, MAX_WIDTH)
 }
 
+/// Columns of standard output.
+pub fn stdout_width() -> usize {
+    width(&io::stdout())
+}
+
 /// A number with six significant digits at most.
 pub fn number(value: f64) -> String {
     let size = value.abs();

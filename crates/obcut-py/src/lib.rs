@@ -40,6 +40,8 @@ mod _core {
 
 /// Runs the command `obcut` with these arguments, the first of which is its name; returns the exit code.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| obcut_cli::run(arguments))
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
+    let python: OsString = py.import("sys")?.getattr("executable")?.extract()?;
+    let program = [python, "-m".into(), "obcut".into()];
+    Ok(py.detach(|| obcut_cli::run_as(&program, arguments)))
 }

@@ -20,7 +20,7 @@ use crate::Error;
 use contingency::Cells;
 
 /// The four scores of one clustering.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Scores {
     /// Normalised mutual information, over the larger of the two entropies.
     pub nmi: f64,

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::ParamError;
+
 /// Declares an enum of named choices with `name`, `ALL`, `FromStr` and `Display`.
 #[doc(hidden)]
 #[macro_export]
@@ -337,5 +339,37 @@ impl Params {
             rows_per_anchor: None,
             ..Self::new(n_clusters)
         }
+    }
+
+    /// The same with some settings replaced, by name and as JSON spells their values.
+    ///
+    /// ```
+    /// let given = serde_json::json!({ "lambda": 10, "graph": "distance" });
+    /// let given = given.as_object().into_iter().flatten();
+    /// let params = obcut::Params::new(3).with_settings(given.map(|(name, value)| (name.as_str(), value)))?;
+    /// assert_eq!(params.lambda, 10.0);
+    /// # Ok::<(), obcut::ParamError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no setting of that name, or its value cannot be read.
+    pub fn with_settings<'a>(
+        &self,
+        given: impl IntoIterator<Item = (&'a str, &'a serde_json::Value)>,
+    ) -> Result<Self, ParamError> {
+        let unreadable =
+            |error: serde_json::Error| ParamError::Conflict(format!("settings: {error}"));
+        let mut settings = serde_json::to_value(self).map_err(unreadable)?;
+        for (name, value) in given {
+            match settings.get_mut(name) {
+                Some(setting) => *setting = value.clone(),
+                None => return Err(ParamError::Conflict(format!("unknown setting '{name}'"))),
+            }
+        }
+        let read: Self = serde_json::from_value(settings).map_err(unreadable)?;
+        // What JSON does not carry.
+        let (anchors, init) = (self.anchors.clone(), self.init.clone());
+        let init = if let Init::Given(_) = read.init { init } else { read.init.clone() };
+        Ok(Self { anchors, init, ..read })
     }
 }

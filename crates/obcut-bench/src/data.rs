@@ -1,0 +1,270 @@
+//! Data sets by name, and the shuffle that every run starts with.
+
+use std::path::{Path, PathBuf};
+
+use obcut::synthetic::{self, Labelled};
+use obcut::{Csr, Matrix};
+use obcut_data::{LoadOptions, Source};
+use serde::{Deserialize, Serialize};
+
+/// Seed of generated data; the seed of a run changes the order of the rows and the method only.
+const GENERATED: u64 = 1;
+
+/// Rows with their classes.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// The samples.
+    pub matrix: Matrix,
+    /// Their classes, from 0.
+    pub truth: Vec<u32>,
+    /// Number of classes.
+    pub k: usize,
+}
+
+/// Where the rows of a data set come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The handwritten digits that are shipped.
+    Digits,
+    /// Generated.
+    Made(Shape),
+    /// A file with features and classes.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// Array of features (NPZ, MAT).
+        variable: Option<String>,
+        /// Column or array of classes.
+        truth: String,
+        /// Whether features stored dense are mostly zero.
+        sparse: bool,
+    },
+}
+
+/// A generated data set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Shape {
+    /// `moons`, `rings`, `blobs`, `subspaces` or `mixture`.
+    pub kind: ShapeKind,
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of features, where the kind leaves a choice.
+    #[serde(default = "usual_features")]
+    pub features: usize,
+    /// Number of clusters, where the kind leaves a choice.
+    #[serde(default = "usual_clusters")]
+    pub clusters: usize,
+}
+
+/// The kinds of generated data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShapeKind {
+    /// Two half circles.
+    Moons,
+    /// Rings around one centre.
+    Rings,
+    /// Round clusters.
+    Blobs,
+    /// A union of subspaces.
+    Subspaces,
+    /// Uneven clusters, each a centre plus a subspace plus noise.
+    Mixture,
+}
+
+fn usual_features() -> usize {
+    synthetic::SUBSPACES_FEATURES
+}
+
+fn usual_clusters() -> usize {
+    synthetic::SUBSPACES_CLUSTERS
+}
+
+impl Shape {
+    fn make(&self) -> Data {
+        let Self { kind, rows, features, clusters } = *self;
+        let (Labelled { matrix, labels }, k) = match kind {
+            ShapeKind::Moons => (synthetic::moons(rows, synthetic::MOONS_NOISE, GENERATED), 2),
+            ShapeKind::Rings => {
+                let noise = synthetic::RINGS_NOISE;
+                (synthetic::rings(rows, clusters, noise, GENERATED), clusters)
+            }
+            ShapeKind::Blobs => {
+                let spread = synthetic::BLOBS_SPREAD;
+                (synthetic::blobs(rows, features, clusters, spread, GENERATED), clusters)
+            }
+            ShapeKind::Subspaces => {
+                let (dimension, noise) =
+                    (synthetic::SUBSPACES_DIMENSION, synthetic::SUBSPACES_NOISE);
+                let made =
+                    synthetic::subspaces(rows, features, clusters, dimension, noise, GENERATED);
+                (made, clusters)
+            }
+            ShapeKind::Mixture => {
+                (synthetic::mixture(rows, features, clusters, GENERATED), clusters)
+            }
+        };
+        Data { matrix, truth: labels, k }
+    }
+}
+
+impl Origin {
+    /// The file `NAME.*` of a folder, if there is one in a format that holds features and classes.
+    pub fn in_folder(folder: &Path, name: &str) -> Option<PathBuf> {
+        ["npz", "mat", "csv", "csv.gz", "parquet", "svm"]
+            .iter()
+            .map(|suffix| folder.join(format!("{name}.{suffix}")))
+            .find(|path| path.is_file())
+    }
+
+    /// Reads or makes the rows.
+    ///
+    /// # Errors
+    /// When the file cannot be read or holds no classes, in words.
+    pub fn load(&self) -> Result<Data, String> {
+        match self {
+            Self::Made(shape) => Ok(shape.make()),
+            Self::Digits => {
+                let Labelled { matrix, labels } = obcut_data::digits();
+                Ok(Data { matrix, truth: labels, k: 10 })
+            }
+            Self::File { path, variable, truth, sparse } => {
+                let options = LoadOptions {
+                    variable: variable.clone(),
+                    truth: Some(truth.clone()),
+                    ..LoadOptions::default()
+                };
+                let source = Source::Path(path.clone());
+                let loaded = obcut_data::load(&source, &options).map_err(|e| e.to_string())?;
+                let Some(truth) = loaded.truth else {
+                    return Err(format!("{} holds no classes", path.display()));
+                };
+                let k = truth.names.len();
+                let data = Data { matrix: loaded.matrix, truth: truth.codes, k };
+                Ok(if *sparse { data.sparse() } else { data })
+            }
+        }
+    }
+}
+
+impl Data {
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.truth.len()
+    }
+
+    /// Rows stored dense, as sparse ones.
+    fn sparse(self) -> Self {
+        let matrix = match self.matrix {
+            Matrix::Dense32 { values, n_cols, .. } => Matrix::Sparse32(nonzero(&values, n_cols)),
+            Matrix::Dense64 { values, n_cols, .. } => Matrix::Sparse64(nonzero(&values, n_cols)),
+            sparse => sparse,
+        };
+        Self { matrix, ..self }
+    }
+
+    /// The same rows in another order: Fisher and Yates, with a generator of its own.
+    pub fn shuffled(&self, seed: u64) -> Self {
+        let mut order: Vec<usize> = (0..self.n_rows()).collect();
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+        for i in (1..order.len()).rev() {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            order.swap(i, ((state >> 33) % (i as u64 + 1)) as usize);
+        }
+        self.subset(&order)
+    }
+
+    /// Some rows, in the order given.
+    pub fn subset(&self, order: &[usize]) -> Self {
+        let matrix = match &self.matrix {
+            Matrix::Dense32 { values, n_cols, .. } => Matrix::Dense32 {
+                values: rows(values, *n_cols, order),
+                n_rows: order.len(),
+                n_cols: *n_cols,
+            },
+            Matrix::Dense64 { values, n_cols, .. } => Matrix::Dense64 {
+                values: rows(values, *n_cols, order),
+                n_rows: order.len(),
+                n_cols: *n_cols,
+            },
+            Matrix::Sparse32(x) => Matrix::Sparse32(sparse_rows(x, order)),
+            Matrix::Sparse64(x) => Matrix::Sparse64(sparse_rows(x, order)),
+        };
+        Self { matrix, truth: order.iter().map(|&i| self.truth[i]).collect(), k: self.k }
+    }
+}
+
+fn nonzero<T: Copy + Default + PartialEq>(values: &[T], n_cols: usize) -> Csr<T> {
+    let mut rows = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols };
+    for row in values.chunks_exact(n_cols) {
+        for (c, &v) in row.iter().enumerate().filter(|(_, v)| **v != T::default()) {
+            rows.columns.push(c as i64);
+            rows.values.push(v);
+        }
+        rows.offsets.push(rows.columns.len() as i64);
+    }
+    rows
+}
+
+fn rows<T: Copy>(values: &[T], n_cols: usize, order: &[usize]) -> Vec<T> {
+    order.iter().flat_map(|&i| &values[i * n_cols..(i + 1) * n_cols]).copied().collect()
+}
+
+fn sparse_rows<T: Copy>(x: &Csr<T>, order: &[usize]) -> Csr<T> {
+    let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: x.n_cols };
+    for &i in order {
+        let range = x.offsets[i] as usize..x.offsets[i + 1] as usize;
+        out.columns.extend_from_slice(&x.columns[range.clone()]);
+        out.values.extend_from_slice(&x.values[range]);
+        out.offsets.push(out.columns.len() as i64);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> Data {
+        let matrix =
+            Matrix::Dense64 { values: vec![0.0, 1.0, 2.0, 0.0, 4.0, 5.0], n_rows: 3, n_cols: 2 };
+        Data { matrix, truth: vec![0, 1, 2], k: 3 }
+    }
+
+    #[test]
+    fn a_shuffle_moves_rows_with_their_classes() {
+        let shape = Shape { kind: ShapeKind::Blobs, rows: 50, features: 2, clusters: 3 };
+        let data = shape.make();
+        let moved = data.shuffled(7);
+        let line = |data: &Data, i: usize| match &data.matrix {
+            Matrix::Dense64 { values, .. } => {
+                (values[2 * i].to_bits(), values[2 * i + 1].to_bits(), data.truth[i])
+            }
+            _ => unreachable!("blobs are dense"),
+        };
+        let sorted = |data: &Data| {
+            let mut lines: Vec<_> = (0..50).map(|i| line(data, i)).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!(sorted(&data), sorted(&moved));
+        assert_ne!(data.truth, moved.truth);
+        assert_eq!(moved.truth, data.shuffled(7).truth);
+        assert_ne!(moved.truth, data.shuffled(8).truth);
+    }
+
+    #[test]
+    fn sparse_rows_hold_what_is_not_zero() {
+        let Matrix::Sparse64(x) = three().sparse().subset(&[2, 0]).matrix else {
+            panic!("not sparse")
+        };
+        assert_eq!(
+            (x.offsets, x.columns, x.values),
+            (vec![0, 2, 3], vec![0, 1, 1], vec![4.0, 5.0, 1.0])
+        );
+    }
+}

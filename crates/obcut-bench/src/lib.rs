@@ -1,0 +1,35 @@
+//! Benchmark suites: methods × data sets × grid × seeds, resumable, with tables and ranks.
+//!
+//! | module    | does                                                              |
+//! |-----------|-------------------------------------------------------------------|
+//! | `suite`   | a suite as it is written in TOML; the ones that are shipped        |
+//! | `data`    | data sets by name: shipped, generated, or files; the shuffle       |
+//! | `plan`    | the runs of a suite, each with a key                               |
+//! | `worker`  | one run, in a process of its own                                   |
+//! | `runner`  | processes, budgets, resuming                                       |
+//! | `record`  | one JSON line per run                                              |
+//! | `summary` | means, deviations, choice among a grid, ranks                      |
+//! | `table`   | Markdown, CSV and LaTeX                                            |
+//! | `printed` | the figures that the paper prints                                  |
+//! | `results` | the document that a suite makes                                    |
+//!
+//! Labels are read by the scorer alone, except where a grid is chosen with them, which the tables say.
+
+pub mod data;
+mod error;
+mod machine;
+pub mod plan;
+pub mod printed;
+pub mod record;
+pub mod results;
+pub mod runner;
+pub mod suite;
+pub mod summary;
+pub mod table;
+pub mod worker;
+
+pub use error::Error;
+pub use record::{Record, Status};
+pub use runner::{Budget, Options, Watch, run};
+pub use suite::Suite;
+pub use summary::Summary;

@@ -1,0 +1,44 @@
+//! The machine and the memory of this process, as far as the system tells.
+
+use std::fs;
+
+/// Processor and number of cores, in one line.
+pub fn describe() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| {
+        line.strip_prefix("model name").and_then(|rest| rest.split_once(':')).map(|(_, m)| m.trim())
+    });
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    format!("{}, {cores} cores, {os} {arch}", model.unwrap_or("unknown processor"))
+}
+
+/// Most bytes that this process has held, where the system tells.
+pub fn peak_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    kilobytes(&text, "VmHWM:")
+}
+
+/// Bytes that a process holds now, where the system tells.
+pub fn held_bytes(process: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    kilobytes(&text, "VmRSS:")
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let number: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(number * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_status_is_read() {
+        let text = "Name:\tobcut\nVmHWM:\t  1234 kB\nVmRSS:\t 12 kB\n";
+        assert_eq!(kilobytes(text, "VmHWM:"), Some(1234 * 1024));
+        assert_eq!(kilobytes(text, "VmSwap:"), None);
+    }
+}

@@ -1,0 +1,423 @@
+//! What a suite found, as one Markdown document.
+
+use std::collections::BTreeMap;
+
+use crate::printed::Printed;
+use crate::record::{Record, Records, Status};
+use crate::suite::{Kind, MethodEntry, Suite};
+use crate::summary::{Cell, Metric, Scored, Summary, averages, mean_and_deviation, number};
+use crate::table::{ScoreTable, escape, markdown};
+
+/// The document.
+pub fn document(suite: &Suite, records: &Records) -> String {
+    let summary = Summary::new(suite, records);
+    let mut out = format!("## {}\n\n{}\n\n", escape(&suite.title), suite.about.trim());
+    out += &protocol(suite, &summary);
+    out += &match suite.kind {
+        Kind::Scores => scores(&summary),
+        Kind::Sensitivity => sensitivity(suite, records),
+        Kind::Convergence => convergence(suite, &summary),
+        Kind::Scaling => scaling(&summary),
+    };
+    out += &unavailable(&summary);
+    out
+}
+
+/// How the runs were made, from the records themselves.
+fn protocol(suite: &Suite, summary: &Summary) -> String {
+    let runs = summary.cells.iter().flatten().flatten().filter_map(|cell| match cell {
+        Cell::Scored(scored) => Some(scored.runs.len()),
+        Cell::NotAvailable(_) => None,
+    });
+    let (least, most) = runs.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
+    let seeds = match (least, most) {
+        (usize::MAX, _) => return "No run is finished.\n\n".into(),
+        (least, most) if least == most => {
+            format!("{most} seed{}", if most == 1 { "" } else { "s" })
+        }
+        (least, most) => {
+            format!("{least} to {most} seeds (the CSV file has the number of every cell)")
+        }
+    };
+    let order = match suite.shuffle {
+        true => "rows shuffled by the seed before every run, unless a column says otherwise",
+        false => "**rows in the order of the file**",
+    };
+    format!(
+        "Command: `obcut bench {}`. {seeds}, {order}. Mean ± sample deviation in percent; a run may take {} s and {} GiB.\n\n",
+        suite.name, suite.seconds, suite.gib
+    )
+}
+
+fn scores(summary: &Summary) -> String {
+    let mut out = data_table(summary);
+    for metric in Metric::ALL {
+        let table = ScoreTable::new(summary, metric);
+        out += &format!("### {}\n\n{}\n", metric.name(), table.markdown());
+        if table.n_ranked < table.rows.len() && table.n_ranked > 0 {
+            out += &format!(
+                "Averages over the {} data sets where every ranked method ran.\n\n",
+                table.n_ranked
+            );
+        }
+    }
+    out += &chosen(summary);
+    out += &claims(summary);
+    out += &print(summary);
+    out += &times(summary);
+    out
+}
+
+fn data_table(summary: &Summary) -> String {
+    let header =
+        ["data set", "rows", "features", "classes", "against the paper's"].map(String::from);
+    let rows: Vec<Vec<String>> = summary
+        .data
+        .iter()
+        .map(|data| {
+            let (rows, features, classes) = data.size.unwrap_or_default();
+            let same = match (&data.printed, &data.differs) {
+                (None, _) => "not in the paper".to_string(),
+                (Some(_), None) => "the same".into(),
+                (Some(name), Some(what)) => {
+                    format!("{}: **not the same**, {}", escape(name), escape(what))
+                }
+            };
+            vec![
+                escape(&data.name),
+                rows.to_string(),
+                features.to_string(),
+                classes.to_string(),
+                same,
+            ]
+        })
+        .collect();
+    markdown(&header, &rows) + "\n"
+}
+
+/// What was chosen with labels.
+fn chosen(summary: &Summary) -> String {
+    let mut rows = Vec::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in summary.methods.iter().zip(row) {
+            if let Some(Cell::Scored(Scored { chosen: Some(chosen), .. })) = cell {
+                rows.push(vec![escape(&data.name), escape(&method.label), escape(chosen)]);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = ["data set", "method", "chosen with the labels, by mean NMI"].map(String::from);
+    format!("### Settings chosen with the labels\n\n{}\n", markdown(&header, &rows))
+}
+
+/// Each of our own columns against the methods of the paper: the ranking claim.
+fn claims(summary: &Summary) -> String {
+    let others: Vec<usize> = (0..summary.methods.len())
+        .filter(|&m| summary.methods[m].printed.as_deref().is_some_and(|name| name != "OBCut"))
+        .collect();
+    let ours: Vec<usize> = (0..summary.methods.len())
+        .filter(|&m| summary.methods[m].label.starts_with("OBCut"))
+        .collect();
+    if others.len() < 2 || ours.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "against the other methods",
+        "average rank",
+        "best of the others",
+        "first on",
+        "first on (ACC)",
+        "first on (PUR)",
+    ]
+    .map(String::from);
+    let mut rows = Vec::new();
+    for &m in &ours {
+        let columns: Vec<usize> = others.iter().copied().chain([m]).collect();
+        let first = |metric| {
+            let rows = summary.complete(metric, &columns);
+            let is_first = |row: &&Vec<f64>| crate::summary::ranks(row).last() == Some(&1);
+            format!("{} of {}", rows.iter().filter(is_first).count(), rows.len())
+        };
+        let found = averages(&summary.complete(Metric::Nmi, &columns));
+        let Some(((_, rank), rest)) = found.split_last() else { continue };
+        let best = rest.iter().zip(&others).min_by(|a, b| a.0.1.total_cmp(&b.0.1));
+        let best = best.map_or(String::new(), |((_, rank), &m)| {
+            format!("{} {rank:.2}", escape(&summary.methods[m].label))
+        });
+        rows.push(vec![
+            escape(&summary.methods[m].label),
+            format!("{rank:.2}"),
+            best,
+            first(Metric::Nmi),
+            first(Metric::Acc),
+            first(Metric::Pur),
+        ]);
+    }
+    format!(
+        "### Ranks\n\nEach line ranks one column of ours (NMI) among the methods that the paper compares with. The paper prints 1.13 for OBCut, 4.75 for the next, and first on 7 of 8.\n\n{}\n",
+        markdown(&header, &rows)
+    )
+}
+
+/// Ours beside the print, where the data set has a row in it.
+fn print(summary: &Summary) -> String {
+    let printed = Printed::tables();
+    let mut out = String::new();
+    let columns: Vec<usize> =
+        (0..summary.methods.len()).filter(|&m| summary.methods[m].printed.is_some()).collect();
+    for metric in [Metric::Nmi, Metric::Acc, Metric::Pur] {
+        let mut rows = Vec::new();
+        for (data, row) in summary.data.iter().zip(&summary.cells) {
+            let Some(name) = &data.printed else { continue };
+            let mark = if data.differs.is_some() { " ≠" } else { "" };
+            let mut line = vec![format!("{}{mark}", escape(&data.name))];
+            for &m in &columns {
+                let ours = match &row[m] {
+                    Some(Cell::Scored(scored)) => format!("{:.1}", scored.score(metric).0),
+                    Some(Cell::NotAvailable(_)) => "N/A".into(),
+                    None => "".into(),
+                };
+                let column = summary.methods[m].printed.as_deref().unwrap_or_default();
+                let print = match printed.figure(metric, name, column) {
+                    Some(Some((mean, _))) => format!("{mean:.1}"),
+                    _ => "N/A".into(),
+                };
+                line.push(format!("{ours} ({print})"));
+            }
+            rows.push(line);
+        }
+        if rows.is_empty() || columns.is_empty() {
+            return String::new();
+        }
+        let header = std::iter::once(metric.name().to_string());
+        let labels = columns.iter().map(|&m| escape(&summary.methods[m].label));
+        let header: Vec<String> = header.chain(labels).collect();
+        out += &format!("{}\n", markdown(&header, &rows));
+    }
+    format!(
+        "### Beside the print\n\nOurs, and in brackets what the paper prints. ≠ marks data sets that are not the paper's: the table of data sets says how they differ.\n\n{out}"
+    )
+}
+
+/// Seconds and memory by data set and method.
+fn times(summary: &Summary) -> String {
+    let header = std::iter::once("seconds (GiB)".to_string());
+    let header: Vec<String> =
+        header.chain(summary.methods.iter().map(|method| escape(&method.label))).collect();
+    let rows: Vec<Vec<String>> = summary
+        .data
+        .iter()
+        .zip(&summary.cells)
+        .map(|(data, row)| {
+            std::iter::once(escape(&data.name)).chain(row.iter().map(time)).collect()
+        })
+        .collect();
+    let runs = summary.cells.iter().flatten().flatten().filter_map(|cell| match cell {
+        Cell::Scored(scored) => scored.runs.first(),
+        Cell::NotAvailable(_) => None,
+    });
+    let mut ways: Vec<String> = runs
+        .map(|r| {
+            format!(
+                "{} thread(s), {} run(s) at once, obcut {}, {}",
+                r.threads, r.jobs, r.version, r.machine
+            )
+        })
+        .collect();
+    ways.sort();
+    ways.dedup();
+    format!(
+        "### Seconds and memory of one run\n\nMean seconds of the fit, and the most memory of its process, data included. {}.\n\n{}\n",
+        escape(&ways.join("; ")),
+        markdown(&header, &rows)
+    )
+}
+
+fn time(cell: &Option<Cell>) -> String {
+    match cell {
+        Some(Cell::Scored(scored)) => {
+            let gib = scored.peak_bytes().map_or(String::new(), |bytes| {
+                format!(" ({:.2})", bytes as f64 / (1u64 << 30) as f64)
+            });
+            let seconds = scored.seconds();
+            let digits = if seconds < 10.0 { 2 } else { 0 };
+            format!("{seconds:.digits$}{gib}")
+        }
+        Some(Cell::NotAvailable(_)) => "N/A".into(),
+        None => String::new(),
+    }
+}
+
+/// Why scores are missing.
+fn unavailable(summary: &Summary) -> String {
+    let mut rows = Vec::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in summary.methods.iter().zip(row) {
+            if let Some(Cell::NotAvailable(why)) = cell {
+                rows.push(vec![escape(&data.name), escape(&method.label), escape(why)]);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "### Not available\n\n{}\n",
+        markdown(&["data set", "method", "why"].map(String::from), &rows)
+    )
+}
+
+/// The mean score of every point of a grid of two settings.
+#[derive(Clone, Debug)]
+pub struct Surface {
+    /// Data set.
+    pub data: String,
+    /// Method.
+    pub method: String,
+    /// Names of the settings: of the rows, of the columns.
+    pub settings: [String; 2],
+    /// Values of the first setting, as text.
+    pub rows: Vec<String>,
+    /// Values of the second.
+    pub columns: Vec<String>,
+    /// Mean of each score (NMI, ACC, PUR, ARI) in percent by row and column; none where no run is finished.
+    pub values: Vec<Vec<Option<[f64; 4]>>>,
+}
+
+/// The surfaces of a suite: methods with a grid of two settings.
+pub fn surfaces(suite: &Suite, records: &Records) -> Vec<Surface> {
+    let mut out = Vec::new();
+    for data in &suite.data {
+        for entry in suite.method.iter().filter(|m| m.grid.len() == 2 && m.takes(&data.name)) {
+            let mut axes = entry.grid.iter();
+            let (Some((row_name, rows)), Some((column_name, columns))) = (axes.next(), axes.next())
+            else {
+                continue;
+            };
+            let mut values = Vec::new();
+            for row in rows {
+                let at = |column: &serde_json::Value| {
+                    let mut settings = entry.set.clone();
+                    settings.insert(row_name.clone(), row.clone());
+                    settings.insert(column_name.clone(), column.clone());
+                    means(suite, entry, &data.name, &settings, records)
+                };
+                values.push(columns.iter().map(at).collect::<Vec<_>>());
+            }
+            if values.iter().flatten().all(Option::is_none) {
+                continue;
+            }
+            out.push(Surface {
+                data: data.name.clone(),
+                method: entry.label.clone(),
+                settings: [row_name.clone(), column_name.clone()],
+                rows: rows.iter().map(number).collect(),
+                columns: columns.iter().map(number).collect(),
+                values,
+            });
+        }
+    }
+    out
+}
+
+/// Mean scores of the finished runs with some settings.
+fn means(
+    suite: &Suite,
+    entry: &MethodEntry,
+    data: &str,
+    settings: &BTreeMap<String, serde_json::Value>,
+    records: &Records,
+) -> Option<[f64; 4]> {
+    let runs: Vec<&Record> = (0..suite.seeds)
+        .filter_map(|seed| records.get(&suite.spec(entry, data, settings.clone(), seed).key()))
+        .filter(|record| record.outcome.status == Status::Done)
+        .collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let scores = || runs.iter().filter_map(|run| run.outcome.scores);
+    Some(Metric::ALL.map(|metric| mean_and_deviation(scores().map(|s| metric.of(&s))).0))
+}
+
+fn sensitivity(suite: &Suite, records: &Records) -> String {
+    let mut out = String::new();
+    for surface in surfaces(suite, records) {
+        let header: Vec<String> =
+            std::iter::once(format!("{} \\ {}", surface.settings[0], surface.settings[1]))
+                .chain(surface.columns.iter().cloned())
+                .map(|text| escape(&text))
+                .collect();
+        let rows: Vec<Vec<String>> = surface
+            .rows
+            .iter()
+            .zip(&surface.values)
+            .map(|(name, values)| {
+                let cell =
+                    |v: &Option<[f64; 4]>| v.map_or("N/A".into(), |v| format!("{:.1}", v[0]));
+                std::iter::once(escape(name)).chain(values.iter().map(cell)).collect()
+            })
+            .collect();
+        out += &format!(
+            "### {}: NMI of {}\n\n{}\n",
+            escape(&surface.data),
+            escape(&surface.method),
+            markdown(&header, &rows)
+        );
+    }
+    out
+}
+
+fn convergence(suite: &Suite, summary: &Summary) -> String {
+    let header =
+        ["data set", "method", "seeds", "iterations", "first value", "last value", "largest rise"]
+            .map(String::from);
+    let mut rows = Vec::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in suite.method.iter().zip(row) {
+            let Some(Cell::Scored(scored)) = cell else { continue };
+            let values =
+                || scored.runs.iter().map(|run| &run.outcome.objective).filter(|o| !o.is_empty());
+            let Some(first) = values().next() else { continue };
+            let iterations = values().map(|o| o.len() - 1);
+            let (least, most) =
+                (iterations.clone().min().unwrap_or(0), iterations.max().unwrap_or(0));
+            rows.push(vec![
+                escape(&data.name),
+                escape(&method.label),
+                scored.runs.len().to_string(),
+                if least == most { most.to_string() } else { format!("{least} to {most}") },
+                format!("{:.4}", first[0]),
+                format!("{:.4}", first[first.len() - 1]),
+                format!("{:.1e}", values().map(|o| largest_rise(o)).fold(0.0, f64::max)),
+            ]);
+        }
+    }
+    format!(
+        "Values are of seed 0, the largest rise between two iterations is over all seeds, as a share of the value.\n\n{}\n",
+        markdown(&header, &rows)
+    )
+}
+
+/// The largest rise from one value to the next, as a share of its size.
+pub fn largest_rise(values: &[f64]) -> f64 {
+    let rise = |pair: &[f64]| (pair[1] - pair[0]) / pair[0].abs().max(f64::MIN_POSITIVE);
+    values.windows(2).map(rise).fold(0.0, f64::max)
+}
+
+fn scaling(summary: &Summary) -> String {
+    data_table(summary) + &times(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rise_is_a_share_of_the_value() {
+        assert_eq!(largest_rise(&[4.0, 3.0, 3.3, 3.2]), (3.3 - 3.0) / 3.0);
+        assert_eq!(largest_rise(&[4.0, 3.0]), 0.0);
+        assert_eq!(largest_rise(&[-4.0, -3.0]), 0.25);
+    }
+}

@@ -1,0 +1,321 @@
+//! Runs a suite: processes side by side, budgets, and going on where an earlier start stopped.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::machine;
+use crate::plan::{Plan, Spec};
+use crate::record::{Outcome, Record, Records, Status};
+use crate::suite::Suite;
+use crate::worker::Task;
+
+/// How often a process is looked at.
+const POLL: Duration = Duration::from_millis(5);
+/// Memory is asked for less often: it costs the system more.
+const MEMORY_POLL: Duration = Duration::from_millis(100);
+/// Exit code of a process that a signal from the terminal ended.
+const INTERRUPTED: i32 = 130;
+
+/// What a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Seconds, reading included.
+    pub seconds: f64,
+    /// Bytes, data included.
+    pub bytes: u64,
+}
+
+/// How a suite is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// File of records.
+    pub records: PathBuf,
+    /// Program and arguments that start [`crate::worker::serve`].
+    pub worker: Vec<OsString>,
+    /// Runs at once.
+    pub jobs: usize,
+    /// Threads of each.
+    pub threads: usize,
+    /// What each may take.
+    pub budget: Budget,
+}
+
+/// Where a suite stands.
+#[derive(Clone, Debug)]
+pub struct Standing<'a> {
+    /// Runs that are finished.
+    pub finished: usize,
+    /// All runs.
+    pub total: usize,
+    /// The run that started or ended last.
+    pub spec: &'a Spec,
+    /// Its outcome, when it ended.
+    pub outcome: Option<&'a Outcome>,
+    /// Seconds left, guessed from like runs.
+    pub seconds_left: Option<f64>,
+}
+
+/// Follows a suite, and may stop it.
+pub trait Watch: Sync {
+    /// A run started or ended.
+    fn standing(&self, standing: &Standing<'_>);
+
+    /// Whether to stop. Asked many times a second.
+    fn cancelled(&self) -> bool;
+}
+
+/// What all workers share.
+struct Shared {
+    queue: VecDeque<Spec>,
+    records: Records,
+    /// Cells with a run over budget: what that was.
+    over: BTreeMap<String, (Status, u64)>,
+    finished: usize,
+    failure: Option<Error>,
+}
+
+/// Runs what is not finished yet, and returns all records.
+///
+/// # Errors
+/// When the records cannot be written, no process can be started, or the watch cancels.
+pub fn run(
+    suite: &Suite,
+    plan: &Plan,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Records, Error> {
+    let records = Records::open(&options.records)?;
+    let (mut queue, mut over) = (VecDeque::new(), BTreeMap::new());
+    for spec in &plan.runs {
+        match records.finished(&spec.key()) {
+            None => queue.push_back(spec.clone()),
+            Some(record) if is_over(record.outcome.status) => {
+                over.insert(spec.cell(), (record.outcome.status, spec.seed));
+            }
+            Some(_) => {}
+        }
+    }
+    let finished = plan.runs.len() - queue.len();
+    let shared = Mutex::new(Shared { queue, records, over, finished, failure: None });
+    let driver = Driver { suite, plan, options, watch, shared: &shared };
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| driver.work());
+        }
+    });
+    let shared = shared.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    match shared.failure {
+        Some(error) => Err(error),
+        None => Ok(shared.records),
+    }
+}
+
+fn is_over(status: Status) -> bool {
+    matches!(status, Status::OverTime | Status::OverMemory)
+}
+
+struct Driver<'a> {
+    suite: &'a Suite,
+    plan: &'a Plan,
+    options: &'a Options,
+    watch: &'a dyn Watch,
+    shared: &'a Mutex<Shared>,
+}
+
+impl Driver<'_> {
+    /// Takes runs from the queue until it is empty or something failed.
+    fn work(&self) {
+        while let Some(spec) = self.next() {
+            let result = self.one(&spec).and_then(|outcome| self.keep(spec, outcome));
+            if let Err(error) = result {
+                let mut shared = self.lock();
+                shared.queue.clear();
+                shared.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    fn next(&self) -> Option<Spec> {
+        let mut shared = self.lock();
+        let spec = shared.queue.pop_front()?;
+        self.tell(&shared, &spec, None);
+        Some(spec)
+    }
+
+    fn tell(&self, shared: &Shared, spec: &Spec, outcome: Option<&Outcome>) {
+        self.watch.standing(&Standing {
+            finished: shared.finished,
+            total: self.plan.runs.len(),
+            spec,
+            outcome,
+            seconds_left: seconds_left(shared, self.options.jobs),
+        });
+    }
+
+    fn keep(&self, spec: Spec, outcome: Outcome) -> Result<(), Error> {
+        let mut shared = self.lock();
+        if is_over(outcome.status) {
+            shared.over.entry(spec.cell()).or_insert((outcome.status, spec.seed));
+        }
+        shared.finished += 1;
+        self.tell(&shared, &spec, Some(&outcome));
+        shared.records.push(Record {
+            spec,
+            outcome,
+            threads: self.options.threads,
+            jobs: self.options.jobs,
+            version: env!("CARGO_PKG_VERSION").into(),
+            machine: machine::describe(),
+        })
+    }
+
+    /// One run, unless another seed of it was over budget.
+    fn one(&self, spec: &Spec) -> Result<Outcome, Error> {
+        if let Some((status, seed)) = self.lock().over.get(&spec.cell()).copied() {
+            let reason = format!("not tried: seed {seed} was over budget");
+            return Ok(Outcome::without_labels(status, reason));
+        }
+        let origin = self.plan.origins.get(&spec.data).cloned();
+        let origin = origin.ok_or_else(|| {
+            Error::Broken(format!("{}: no data set {}", self.suite.name, spec.data))
+        })?;
+        let budget = self.options.budget;
+        let task = Task {
+            spec: spec.clone(),
+            origin,
+            threads: self.options.threads,
+            memory: budget.bytes,
+        };
+        self.process(&task, budget)
+    }
+
+    fn process(&self, task: &Task, budget: Budget) -> Result<Outcome, Error> {
+        let line = serde_json::to_string(task).map_err(|error| Error::Broken(error.to_string()))?;
+        let (program, arguments) = self
+            .options
+            .worker
+            .split_first()
+            .ok_or_else(|| Error::Broken("there is no program to run".into()))?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(Error::Start)?;
+        // Kept open while the process runs: it ends by itself when this end is closed.
+        let mut input = child.stdin.take();
+        let output = child.stdout.take();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            if let Some(mut output) = output {
+                let _ = output.read_to_string(&mut text);
+            }
+            text
+        });
+        if let Some(input) = &mut input {
+            // A process that is gone already is found out below.
+            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
+        }
+        let start = Instant::now();
+        let end = self.wait(&mut child, start, budget);
+        if !matches!(end, Ok(End::Exited(_))) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        drop(input);
+        let text = reader.join().unwrap_or_default();
+        match end? {
+            End::Exited(code) => match serde_json::from_str(text.trim()) {
+                Ok(outcome) => Ok(outcome),
+                Err(_) if code == Some(INTERRUPTED) || self.watch.cancelled() => {
+                    Err(Error::Interrupted)
+                }
+                Err(_) => Ok(crashed(code)),
+            },
+            End::OverTime => Ok(Outcome {
+                seconds: start.elapsed().as_secs_f64(),
+                ..Outcome::without_labels(
+                    Status::OverTime,
+                    format!("more than {} seconds", budget.seconds),
+                )
+            }),
+            End::OverMemory(bytes) => Ok(Outcome {
+                peak_bytes: Some(bytes),
+                ..Outcome::without_labels(
+                    Status::OverMemory,
+                    format!("more than {:.1} GiB", budget.bytes as f64 / (1u64 << 30) as f64),
+                )
+            }),
+        }
+    }
+
+    fn wait(&self, child: &mut Child, start: Instant, budget: Budget) -> Result<End, Error> {
+        let mut asked = start;
+        loop {
+            if let Some(status) = child.try_wait().map_err(Error::Start)? {
+                return Ok(End::Exited(status.code()));
+            }
+            if self.watch.cancelled() || self.lock().failure.is_some() {
+                return Err(Error::Interrupted);
+            }
+            if start.elapsed().as_secs_f64() > budget.seconds {
+                return Ok(End::OverTime);
+            }
+            if asked.elapsed() > MEMORY_POLL {
+                asked = Instant::now();
+                if let Some(bytes) = machine::held_bytes(child.id()).filter(|&b| b > budget.bytes) {
+                    return Ok(End::OverMemory(bytes));
+                }
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// How a process came to its end.
+enum End {
+    Exited(Option<i32>),
+    OverTime,
+    OverMemory(u64),
+}
+
+fn crashed(code: Option<i32>) -> Outcome {
+    let reason = match code {
+        Some(code) => format!("the process ended with code {code} and no answer"),
+        None => "the process was killed, perhaps because memory ran out".to_string(),
+    };
+    Outcome::without_labels(Status::Crashed, reason)
+}
+
+/// Seconds that the queue will take: those of finished runs of the same method on the same data, else of
+/// any on the same data, else of any.
+fn seconds_left(shared: &Shared, jobs: usize) -> Option<f64> {
+    let mut means: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
+    for record in shared.records.iter() {
+        let Spec { data, method, .. } = &record.spec;
+        for place in [(data.as_str(), method.as_str()), (data.as_str(), ""), ("", "")] {
+            let (sum, n) = means.entry(place).or_default();
+            *sum += record.outcome.seconds;
+            *n += 1.0;
+        }
+    }
+    let mean = |place: (&str, &str)| means.get(&place).map(|(sum, n)| sum / n);
+    let over: BTreeSet<&String> = shared.over.keys().collect();
+    let mut total = 0.0;
+    for spec in shared.queue.iter().filter(|spec| !over.contains(&spec.cell())) {
+        let (data, method) = (spec.data.as_str(), spec.method.as_str());
+        total += mean((data, method)).or_else(|| mean((data, ""))).or_else(|| mean(("", "")))?;
+    }
+    Some(total / jobs.max(1) as f64)
+}

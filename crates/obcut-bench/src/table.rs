@@ -1,0 +1,291 @@
+//! Tables of scores as Markdown, CSV and LaTeX.
+
+use crate::summary::{Cell, Metric, Summary, averages, ranks};
+
+/// One score of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// Mean, deviation and number of runs, and the rank in the row when it is 1 or 2.
+    Score {
+        /// Mean in percent.
+        mean: f64,
+        /// Sample deviation.
+        deviation: f64,
+        /// Runs.
+        n: usize,
+        /// Rank in the row.
+        rank: usize,
+    },
+    /// The method could not do it.
+    NotAvailable,
+    /// The method was not run.
+    Absent,
+}
+
+/// Scores by data set (rows) and method (columns).
+#[derive(Clone, Debug)]
+pub struct ScoreTable {
+    /// The score.
+    pub metric: Metric,
+    /// Names of the methods.
+    pub columns: Vec<String>,
+    /// Names of the data sets with their scores.
+    pub rows: Vec<(String, Vec<Entry>)>,
+    /// Mean score and mean rank of every method that takes part, over the data sets where all of them ran.
+    pub averages: Vec<Option<(Option<f64>, f64)>>,
+    /// Number of those data sets.
+    pub n_ranked: usize,
+}
+
+impl ScoreTable {
+    /// The table of one score.
+    pub fn new(summary: &Summary, metric: Metric) -> Self {
+        let means = summary.means(metric);
+        let rows =
+            summary.data.iter().zip(&summary.cells).zip(&means).map(|((data, row), means)| {
+                let there: Vec<f64> = means.iter().flatten().copied().collect();
+                let mut ranked = ranks(&there).into_iter();
+                let entries = row.iter().map(|cell| match cell {
+                    None => Entry::Absent,
+                    Some(cell) => {
+                        let rank = ranked.next().unwrap_or(usize::MAX);
+                        match cell {
+                            Cell::NotAvailable(_) => Entry::NotAvailable,
+                            Cell::Scored(scored) => {
+                                let (mean, deviation) = scored.score(metric);
+                                Entry::Score { mean, deviation, n: scored.runs.len(), rank }
+                            }
+                        }
+                    }
+                });
+                (data.name.clone(), entries.collect())
+            });
+        let ranked = summary.ranked();
+        let complete = summary.complete(metric, &ranked);
+        let mut found = averages(&complete).into_iter();
+        let averages =
+            summary.methods.iter().map(|method| if method.ranked { found.next() } else { None });
+        Self {
+            metric,
+            columns: summary.methods.iter().map(|method| method.label.clone()).collect(),
+            rows: rows.collect(),
+            averages: averages.collect(),
+            n_ranked: complete.len(),
+        }
+    }
+
+    /// As Markdown: the best score of a row bold in brackets, the second bold.
+    pub fn markdown(&self) -> String {
+        let cell = |entry: &Entry| match entry {
+            Entry::Score { mean, deviation, rank, .. } => match rank {
+                1 => format!("**[{mean:.2}]** ±{deviation:.2}"),
+                2 => format!("**{mean:.2}** ±{deviation:.2}"),
+                _ => format!("{mean:.2} ±{deviation:.2}"),
+            },
+            Entry::NotAvailable => "N/A".into(),
+            Entry::Absent => String::new(),
+        };
+        let header = std::iter::once(self.metric.name().to_string());
+        let header: Vec<String> = header.chain(self.columns.iter().map(|c| escape(c))).collect();
+        let mut lines: Vec<Vec<String>> = self
+            .rows
+            .iter()
+            .map(|(name, row)| std::iter::once(escape(name)).chain(row.iter().map(cell)).collect())
+            .collect();
+        for (name, values) in self.average_lines() {
+            lines.push(std::iter::once(name.to_string()).chain(values).collect());
+        }
+        markdown(&header, &lines)
+    }
+
+    /// As rows of LaTeX between `\toprule` and `\bottomrule` (package booktabs).
+    pub fn latex(&self) -> String {
+        let cell = |entry: &Entry| match entry {
+            Entry::Score { mean, deviation, rank, .. } => {
+                let text = match rank {
+                    1 => format!("[\\textbf{{{mean:.2}}}]"),
+                    2 => format!("\\textbf{{{mean:.2}}}"),
+                    _ => format!("{mean:.2}"),
+                };
+                format!("{text}$_{{\\pm{deviation:.2}}}$")
+            }
+            Entry::NotAvailable => "N/A".into(),
+            Entry::Absent => String::new(),
+        };
+        let mut out = format!(
+            "\\begin{{tabular}}{{l{}}}\n\\toprule\n{}(\\%)",
+            "c".repeat(self.columns.len()),
+            self.metric.name()
+        );
+        for column in &self.columns {
+            out += &format!(" & {}", escape_latex(column));
+        }
+        out += " \\\\\n\\midrule\n";
+        for (name, row) in &self.rows {
+            let cells: Vec<String> = row.iter().map(cell).collect();
+            out += &format!("{} & {} \\\\\n", escape_latex(name), cells.join(" & "));
+        }
+        out += "\\midrule\n";
+        for (name, values) in self.average_lines() {
+            out += &format!("{name} & {} \\\\\n", values.join(" & "));
+        }
+        out + "\\bottomrule\n\\end{tabular}\n"
+    }
+
+    fn average_lines(&self) -> Vec<(&'static str, Vec<String>)> {
+        if self.n_ranked == 0 {
+            return Vec::new();
+        }
+        let score = |average: &Option<(Option<f64>, f64)>| match average {
+            Some((Some(score), _)) => format!("{score:.2}"),
+            Some((None, _)) => "-".into(),
+            None => String::new(),
+        };
+        let rank = |average: &Option<(Option<f64>, f64)>| {
+            average.map_or(String::new(), |(_, rank)| format!("{rank:.2}"))
+        };
+        vec![
+            ("average score", self.averages.iter().map(score).collect()),
+            ("average rank", self.averages.iter().map(rank).collect()),
+        ]
+    }
+}
+
+/// All scores, one line each.
+pub fn csv(summary: &Summary) -> String {
+    let mut out =
+        "data,method,metric,mean,deviation,runs,seconds,peak_bytes,chosen,note\n".to_string();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in summary.methods.iter().zip(row) {
+            let start = format!("{},{}", quote(&data.name), quote(&method.label));
+            match cell {
+                None => {}
+                Some(Cell::NotAvailable(why)) => {
+                    out += &format!("{start},,,,,,,,{}\n", quote(why));
+                }
+                Some(Cell::Scored(scored)) => {
+                    let (seconds, n) = (scored.seconds(), scored.runs.len());
+                    let peak = scored.peak_bytes().map_or(String::new(), |bytes| bytes.to_string());
+                    let chosen = quote(scored.chosen.as_deref().unwrap_or(""));
+                    for metric in Metric::ALL {
+                        let (mean, deviation) = scored.score(metric);
+                        let name = metric.name();
+                        out += &format!(
+                            "{start},{name},{mean},{deviation},{n},{seconds},{peak},{chosen},\n"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A table in Markdown, the first column to the left.
+pub fn markdown(header: &[String], rows: &[Vec<String>]) -> String {
+    let mut out =
+        format!("| {} |\n|---{}|\n", header.join(" | "), "|---:".repeat(header.len() - 1));
+    for row in rows {
+        out += &format!("| {} |\n", row.join(" | "));
+    }
+    out
+}
+
+/// Text that is only text in Markdown.
+pub fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for letter in text.chars() {
+        match letter {
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', letter]),
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '\n' | '\r' => out.push(' '),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Text that is only text in LaTeX.
+fn escape_latex(text: &str) -> String {
+    let mut out = String::new();
+    for letter in text.chars() {
+        match letter {
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', letter]),
+            '\\' => out += "\\textbackslash{}",
+            '~' => out += "\\textasciitilde{}",
+            '^' => out += "\\textasciicircum{}",
+            'λ' => out += "$\\lambda$",
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// A field of a CSV file.
+fn quote(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::{DataFacts, MethodFacts, Scored};
+
+    fn summary() -> Summary {
+        let scored = |values: &[f64]| {
+            let runs = values
+                .iter()
+                .enumerate()
+                .map(|(seed, &nmi)| crate::record::tests::record("x", "m", seed as u64, nmi));
+            Some(Cell::Scored(Scored { runs: runs.collect(), chosen: None }))
+        };
+        let method = |label: &str, ranked| MethodFacts {
+            label: label.into(),
+            printed: None,
+            ranked,
+            chosen: false,
+            shuffled: true,
+        };
+        let data =
+            |name: &str| DataFacts { name: name.into(), size: None, printed: None, differs: None };
+        Summary {
+            data: vec![data("a|b"), data("c_d")],
+            methods: vec![method("one", true), method("two", true), method("λ 100%", false)],
+            cells: vec![
+                vec![scored(&[0.5, 0.7]), scored(&[0.4]), scored(&[0.1])],
+                vec![scored(&[0.2]), Some(Cell::NotAvailable("more, than".into())), None],
+            ],
+        }
+    }
+
+    #[test]
+    fn the_best_two_are_marked_and_names_are_only_names() {
+        let table = ScoreTable::new(&summary(), Metric::Nmi);
+        let expected = "\
+| NMI | one | two | λ 100% |
+|---|---:|---:|---:|
+| a\\|b | **[60.00]** ±14.14 | **40.00** ±0.00 | 10.00 ±0.00 |
+| c\\_d | **[20.00]** ±0.00 | N/A |  |
+| average score | 40.00 | - |  |
+| average rank | 1.00 | 2.00 |  |
+";
+        assert_eq!(table.markdown(), expected);
+        let latex = table.latex();
+        assert!(latex.contains("[\\textbf{60.00}]$_{\\pm14.14}$ & \\textbf{40.00}"), "{latex}");
+        assert!(latex.contains("c\\_d") && latex.contains("$\\lambda$ 100\\%"), "{latex}");
+    }
+
+    #[test]
+    fn every_score_has_a_line_of_its_own() {
+        let text = csv(&summary());
+        assert_eq!(text.lines().count(), 1 + 4 * 4 + 1);
+        assert!(text.contains("c_d,two,,,,,,,,\"more, than\""), "{text}");
+        let fields = text.lines().next().unwrap().split(',').count();
+        assert!(text.lines().filter(|l| !l.contains('"')).all(|l| l.split(',').count() == fields));
+    }
+}

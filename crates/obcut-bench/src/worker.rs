@@ -1,0 +1,246 @@
+//! One run, in a process of its own: its memory is its own, and it can be stopped at any time.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::str::FromStr;
+use std::time::Instant;
+
+use obcut::metrics::scores;
+use obcut::{Clustering, Error, ParamError, Params, Run, Silent};
+use obcut_baselines::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::data::Origin;
+use crate::machine;
+use crate::plan::Spec;
+use crate::record::{Outcome, Status};
+
+/// What a process is asked to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// The run.
+    pub spec: Spec,
+    /// Its data.
+    pub origin: Origin,
+    /// Threads.
+    pub threads: usize,
+    /// Bytes that the process may hold.
+    pub memory: u64,
+}
+
+/// Does the task that the first line of `input` holds, and writes its outcome as one line. Where `input`
+/// ends before that, whoever asked is gone, and so is this process.
+///
+/// # Errors
+/// When the task cannot be read or the outcome not be written, in words.
+pub fn serve(
+    mut input: impl BufRead + Send + 'static,
+    mut output: impl Write,
+) -> Result<(), String> {
+    let mut line = String::new();
+    input.read_line(&mut line).map_err(|error| error.to_string())?;
+    let task: Task = serde_json::from_str(&line).map_err(|error| format!("not a task: {error}"))?;
+    std::thread::spawn(move || {
+        let mut rest = Vec::new();
+        let _ = input.read_to_end(&mut rest);
+        std::process::exit(1);
+    });
+    let outcome = task.run();
+    let text = serde_json::to_string(&outcome).map_err(|error| error.to_string())?;
+    writeln!(output, "{text}").and_then(|()| output.flush()).map_err(|error| error.to_string())
+}
+
+/// An error, in words, unless a method takes the settings.
+pub fn check(
+    method: &str,
+    preset: Option<&str>,
+    settings: &BTreeMap<String, Value>,
+) -> Result<(), String> {
+    Ready::new(method, preset, settings).map(drop).map_err(|error| error.to_string())
+}
+
+/// A method with its settings.
+enum Ready {
+    Obcut(Box<Params>),
+    Other(Box<dyn obcut_baselines::Configurable>),
+}
+
+impl Ready {
+    fn new(
+        method: &str,
+        preset: Option<&str>,
+        settings: &BTreeMap<String, Value>,
+    ) -> Result<Self, ParamError> {
+        match Method::from_str(method)? {
+            Method::Obcut => {
+                let params = match preset {
+                    None => Params::new(1),
+                    Some("paper") => Params::paper(1),
+                    Some(other) => {
+                        return Err(ParamError::Choice {
+                            name: "preset",
+                            value: other.into(),
+                            choices: "paper".into(),
+                        });
+                    }
+                };
+                let given = settings.iter().map(|(name, value)| (name.as_str(), value));
+                Ok(Self::Obcut(Box::new(params.with_settings(given)?)))
+            }
+            other => {
+                if let Some(preset) = preset {
+                    let text = format!("preset '{preset}' is of obcut, not of {method}");
+                    return Err(ParamError::Conflict(text));
+                }
+                let mut built = other.build();
+                for (name, value) in settings {
+                    let text = value.as_str().map_or_else(|| value.to_string(), String::from);
+                    built.set(name, &text)?;
+                }
+                Ok(Self::Other(built))
+            }
+        }
+    }
+}
+
+/// Labels and what is known of how they came about.
+struct Found {
+    clustering: Clustering,
+    objective: Vec<f64>,
+    cut: Vec<f64>,
+}
+
+impl Task {
+    /// Reads, shuffles, clusters, scores.
+    pub fn run(&self) -> Outcome {
+        let data = match self.origin.load() {
+            Ok(data) => data,
+            Err(reason) => return Outcome::without_labels(Status::Refused, reason),
+        };
+        let data = if self.spec.shuffled { data.shuffled(self.spec.seed) } else { data };
+        let size = Outcome {
+            rows: data.n_rows(),
+            features: data.matrix.n_cols(),
+            clusters: data.k,
+            ..Outcome::without_labels(Status::Done, "")
+        };
+        let before = machine::peak_bytes().unwrap_or(0);
+        let run = Run {
+            seed: self.spec.seed,
+            threads: self.threads,
+            memory: self.memory.saturating_sub(before),
+        };
+        let start = Instant::now();
+        let found = self.cluster(&data.matrix, data.k, &run);
+        let seconds = start.elapsed().as_secs_f64();
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                let status = match error {
+                    Error::Params(ParamError::Memory { .. }) => Status::OverMemory,
+                    _ => Status::Refused,
+                };
+                return Outcome { status, reason: Some(error.to_string()), ..size };
+            }
+        };
+        let Found { clustering, objective, cut } = found;
+        // The classes are looked at here, and nowhere before.
+        match scores(&clustering.labels, &data.truth) {
+            Ok(scores) => Outcome {
+                reason: None,
+                scores: Some(scores),
+                found: clustering.n_clusters,
+                seconds,
+                stages: clustering.seconds,
+                peak_bytes: machine::peak_bytes(),
+                objective,
+                cut,
+                warnings: clustering.warnings,
+                ..size
+            },
+            Err(error) => {
+                Outcome { status: Status::Refused, reason: Some(error.to_string()), ..size }
+            }
+        }
+    }
+
+    fn cluster(&self, matrix: &obcut::Matrix, k: usize, run: &Run) -> Result<Found, Error> {
+        let samples = matrix.samples()?;
+        let Spec { method, preset, settings, .. } = &self.spec;
+        match Ready::new(method, preset.as_deref(), settings)? {
+            Ready::Other(method) => {
+                let clustering = method.cluster(&samples, k, run, &Silent)?;
+                Ok(Found { clustering, objective: Vec::new(), cut: Vec::new() })
+            }
+            Ready::Obcut(params) => {
+                let params =
+                    Params { n_clusters: k, seed: run.seed, threads: run.threads, ..*params };
+                let fit = obcut::fit(&samples, None, &params, &Silent)?;
+                let clustering = Clustering {
+                    n_clusters: fit.model.n_clusters(),
+                    labels: fit.labels,
+                    seconds: fit.trace.seconds,
+                    warnings: fit.warnings,
+                };
+                Ok(Found { clustering, objective: fit.trace.objective, cut: fit.trace.cut })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Shape, ShapeKind};
+
+    fn task(method: &str, preset: Option<&str>, settings: &[(&str, Value)]) -> Task {
+        let shape = Shape { kind: ShapeKind::Blobs, rows: 200, features: 4, clusters: 3 };
+        Task {
+            spec: Spec {
+                data: "blobs".into(),
+                method: method.into(),
+                preset: preset.map(String::from),
+                settings: settings.iter().map(|(n, v)| ((*n).into(), v.clone())).collect(),
+                seed: 1,
+                shuffled: true,
+            },
+            origin: Origin::Made(shape),
+            threads: 1,
+            memory: 1 << 30,
+        }
+    }
+
+    #[test]
+    fn a_task_gives_scores_and_what_is_known_of_the_run() {
+        let outcome = task("obcut", Some("paper"), &[("lambda", 10.into())]).run();
+        assert_eq!(outcome.status, Status::Done);
+        assert_eq!((outcome.rows, outcome.features, outcome.clusters), (200, 4, 3));
+        assert_eq!(outcome.scores.unwrap().nmi, 1.0);
+        assert!(outcome.objective.len() > 1 && !outcome.stages.is_empty());
+        let other = task("u-spec", None, &[("p", 50.into())]).run();
+        assert_eq!(other.scores.unwrap().nmi, 1.0, "{other:?}");
+    }
+
+    #[test]
+    fn too_much_memory_is_told_from_other_refusals() {
+        let mut big = task("ssc", None, &[]);
+        big.memory = 0;
+        let outcome = big.run();
+        assert_eq!(outcome.status, Status::OverMemory, "{outcome:?}");
+        let mut small = task("kmeans", None, &[]);
+        small.origin =
+            Origin::Made(Shape { kind: ShapeKind::Blobs, rows: 0, features: 4, clusters: 3 });
+        assert_eq!(small.run().status, Status::Refused);
+    }
+
+    #[test]
+    fn settings_are_checked_by_name_and_value() {
+        let none = BTreeMap::new();
+        assert!(check("obcut", Some("paper"), &none).is_ok());
+        assert!(check("obcut", Some("print"), &none).unwrap_err().contains("print"));
+        assert!(check("lsc", Some("paper"), &none).is_err());
+        let wrong = BTreeMap::from([("p".to_string(), Value::from("many"))]);
+        assert!(check("lsc", None, &wrong).unwrap_err().contains("many"));
+    }
+}

@@ -1,0 +1,581 @@
+//! `obcut bench`: a suite of methods, data sets, grids and seeds.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use indicatif::{ProgressBar, ProgressStyle};
+use obcut_bench::plan::Plan;
+use obcut_bench::record::{Records, Status};
+use obcut_bench::runner::Standing;
+use obcut_bench::suite::Kind;
+use obcut_bench::summary::{Cell, Metric};
+use obcut_bench::table::{self, ScoreTable};
+use obcut_bench::{Budget, Error, Options, Suite, Summary, Watch, results};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::{INPUT, OUTPUT, Talk, values};
+use crate::failure::Fault;
+use crate::interrupt;
+use crate::output::{self, Card, plural};
+
+/// Heading of the options that say how it is run.
+const RUNNING: &str = "Running";
+
+/// Compare methods on data sets: run a benchmark suite.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct BenchArgs {
+    /// A shipped suite, or a TOML file with one of your own; without it they are listed
+    #[arg(value_name = "SUITE")]
+    suite: Option<String>,
+    /// Data sets to run on: names of the suite, or NAME=FILE to say where one is
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = INPUT)]
+    data: Vec<String>,
+    /// Methods to run: labels of the suite, or names that 'obcut methods' lists
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = RUNNING)]
+    methods: Vec<String>,
+    /// Seeds of every method on every data set [default: as the suite says]
+    #[arg(long, value_name = "N", help_heading = RUNNING)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: Option<u64>,
+    /// Keep the rows in the order of their files; the tables then say so
+    #[arg(long, help_heading = RUNNING)]
+    no_shuffle: bool,
+    /// Seconds that a run may take; more is recorded as N/A
+    #[arg(long, value_name = "S", help_heading = RUNNING)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: Option<u64>,
+    /// Memory that a run may hold: 12GB, 800MB; more is recorded as N/A
+    #[arg(long, value_name = "SIZE", value_parser = values::bytes, help_heading = RUNNING)]
+    memory: Option<u64>,
+    /// Runs at once
+    #[arg(long, value_name = "J", default_value_t = 1, help_heading = RUNNING)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+    jobs: usize,
+    /// Threads of each run; 0 shares what the machine allows among the runs at once
+    #[arg(long, value_name = "T", default_value_t = 0, hide_default_value = true, help_heading = RUNNING)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(0..=1024))]
+    threads: usize,
+    /// Folder for records and tables [default: obcut-bench/SUITE]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    out: Option<PathBuf>,
+    /// Forget the runs that are finished, and start anew
+    #[arg(long, help_heading = OUTPUT)]
+    fresh: bool,
+    /// Run nothing; make the tables from what is finished
+    #[arg(long, help_heading = OUTPUT)]
+    tables_only: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  obcut bench                       list the suites
+  obcut bench quick                 digits and generated data, under two minutes
+  OBCUT_DATA=~/data obcut bench paper --jobs 4 --seeds 5
+  obcut bench paper --data LR=letters.npz,digits --methods u-spec,obcut
+  obcut bench my-suite.toml --seconds 60 --memory 4GB
+
+An interrupted suite goes on where it stopped when it is started again. Rows are
+shuffled by the seed first, and classes are read by the scorer alone. Data sets
+are looked for in the folder OBCUT_DATA, as NAME.npz with arrays X and y.";
+
+/// Runs the command; `worker` starts this program again for one run.
+pub fn run(args: &BenchArgs, talk: &Talk, worker: &[OsString]) -> anyhow::Result<()> {
+    let Some(name) = &args.suite else {
+        return list(talk);
+    };
+    let suite = Suite::named(name)?;
+    Job::new(args, suite, worker)?.run(talk)
+}
+
+/// Does one run: what [`run`] starts processes for.
+pub fn run_one() -> anyhow::Result<()> {
+    let input = std::io::BufReader::new(std::io::stdin());
+    obcut_bench::worker::serve(input, std::io::stdout()).map_err(|text| Fault::Usage(text).into())
+}
+
+fn list(talk: &Talk) -> anyhow::Result<()> {
+    let suites = Suite::shipped().map(Suite::named).collect::<Result<Vec<_>, _>>()?;
+    if talk.json {
+        let facts = |s: &Suite| json!({ "name": s.name, "title": s.title, "about": s.about });
+        let all: Vec<_> = suites.iter().map(facts).collect();
+        return Ok(output::print_json(&json!({ "command": "bench", "suites": all }))?);
+    }
+    let mut card = Card::new("Suites: 'obcut bench NAME' runs one");
+    for suite in suites {
+        // The longest name is longer than a name of a card.
+        card.line("", format!("{:<12} {}", suite.name, suite.title));
+    }
+    Ok(card.print_to_stdout()?)
+}
+
+struct Job {
+    suite: Suite,
+    options: Options,
+    folder: PathBuf,
+    fresh: bool,
+    tables_only: bool,
+}
+
+/// The facts of a run, with stable names.
+#[derive(Serialize)]
+struct Report {
+    command: &'static str,
+    version: &'static str,
+    suite: String,
+    runs: usize,
+    finished: usize,
+    not_available: usize,
+    missing_data: Vec<String>,
+    shuffled: bool,
+    records: PathBuf,
+    tables: Vec<PathBuf>,
+    scores: Vec<ScoreFacts>,
+}
+
+#[derive(Serialize)]
+struct ScoreFacts {
+    data: String,
+    method: String,
+    seeds: usize,
+    nmi: f64,
+    acc: f64,
+    pur: f64,
+    ari: f64,
+    seconds: f64,
+    peak_bytes: Option<u64>,
+}
+
+impl Job {
+    fn new(args: &BenchArgs, mut suite: Suite, worker: &[OsString]) -> anyhow::Result<Self> {
+        choose_data(&mut suite, &args.data)?;
+        choose_methods(&mut suite, &args.methods)?;
+        suite.seeds = args.seeds.unwrap_or(suite.seeds);
+        suite.seconds = args.seconds.map_or(suite.seconds, |s| s as f64);
+        suite.gib = args.memory.map_or(suite.gib, |bytes| bytes as f64 / GIB);
+        if args.no_shuffle {
+            suite.shuffle = false;
+            suite.method.iter_mut().for_each(|method| method.shuffle = None);
+        }
+        suite.check()?;
+        let folder = args.out.clone().unwrap_or_else(|| Path::new("obcut-bench").join(&suite.name));
+        let there = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if args.threads > 0 { args.threads } else { (there / args.jobs).max(1) };
+        let options = Options {
+            records: folder.join("runs.jsonl"),
+            worker: worker.iter().cloned().chain(["bench-run".into()]).collect(),
+            jobs: args.jobs,
+            threads,
+            budget: Budget { seconds: suite.seconds, bytes: (suite.gib * GIB) as u64 },
+        };
+        Ok(Self { suite, options, folder, fresh: args.fresh, tables_only: args.tables_only })
+    }
+
+    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+        let data = std::env::var_os("OBCUT_DATA").map(PathBuf::from);
+        let plan = Plan::new(&self.suite, data.as_deref())?;
+        if self.fresh && self.options.records.exists() {
+            // Nobody else may be writing to it.
+            drop(Records::open(&self.options.records)?);
+            std::fs::remove_file(&self.options.records)?;
+        }
+        let records = if self.tables_only {
+            Records::open(&self.options.records)?
+        } else {
+            let watch = BenchWatch::new(talk, plan.runs.len());
+            let done =
+                interrupt::watched(|| obcut_bench::run(&self.suite, &plan, &self.options, &watch));
+            watch.finish();
+            done.map_err(|error| match error {
+                Error::Interrupted => self.interrupted(&plan),
+                other => other.into(),
+            })?
+        };
+        let summary = Summary::new(&self.suite, &records);
+        let tables = interrupt::writing(|| self.write(&summary, &records))?;
+        let report = self.report(&plan, &records, &summary, tables);
+        if talk.json {
+            return Ok(output::print_json(&report)?);
+        }
+        self.show(&report, &plan, &records, &summary, talk)
+    }
+
+    /// Says how far it came.
+    fn interrupted(&self, plan: &Plan) -> anyhow::Error {
+        let finished =
+            Records::open(&self.options.records).map_or(0, |records| n_finished(plan, &records));
+        let text = format!(
+            "interrupted after {finished} of {}; the same command goes on from there",
+            plural(plan.runs.len(), "run")
+        );
+        Fault::Stopped(text).into()
+    }
+
+    fn write(&self, summary: &Summary, records: &Records) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = vec![
+            ("tables.md", results::document(&self.suite, records)),
+            ("tables.csv", table::csv(summary)),
+        ];
+        if self.suite.kind == Kind::Scores {
+            let latex: Vec<String> =
+                Metric::ALL.iter().map(|&m| ScoreTable::new(summary, m).latex()).collect();
+            files.push(("tables.tex", latex.join("\n")));
+        }
+        let mut written = Vec::new();
+        for (name, text) in files {
+            let path = self.folder.join(name);
+            obcut_data::write_atomic(&path, true, |file| file.write_all(text.as_bytes()))?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+
+    fn report(
+        &self,
+        plan: &Plan,
+        records: &Records,
+        summary: &Summary,
+        tables: Vec<PathBuf>,
+    ) -> Report {
+        let mut scores = Vec::new();
+        let mut not_available = 0;
+        for (data, row) in summary.data.iter().zip(&summary.cells) {
+            for (method, cell) in summary.methods.iter().zip(row) {
+                match cell {
+                    Some(Cell::Scored(scored)) => scores.push(ScoreFacts {
+                        data: data.name.clone(),
+                        method: method.label.clone(),
+                        seeds: scored.runs.len(),
+                        nmi: scored.score(Metric::Nmi).0 / 100.0,
+                        acc: scored.score(Metric::Acc).0 / 100.0,
+                        pur: scored.score(Metric::Pur).0 / 100.0,
+                        ari: scored.score(Metric::Ari).0 / 100.0,
+                        seconds: scored.seconds(),
+                        peak_bytes: scored.peak_bytes(),
+                    }),
+                    Some(Cell::NotAvailable(_)) => not_available += 1,
+                    None => {}
+                }
+            }
+        }
+        Report {
+            command: "bench",
+            version: env!("CARGO_PKG_VERSION"),
+            suite: self.suite.name.clone(),
+            runs: plan.runs.len(),
+            finished: n_finished(plan, records),
+            not_available,
+            missing_data: plan.missing.clone(),
+            shuffled: self.suite.shuffle,
+            records: self.options.records.clone(),
+            tables,
+            scores,
+        }
+    }
+
+    fn show(
+        &self,
+        report: &Report,
+        plan: &Plan,
+        records: &Records,
+        summary: &Summary,
+        talk: &Talk,
+    ) -> anyhow::Result<()> {
+        let grid = match self.suite.kind {
+            Kind::Scaling => Grid::seconds(summary),
+            _ => Grid::nmi(summary),
+        };
+        anstream::println!("{}", grid.lay_out(output::stdout_width()).trim_end());
+        if talk.quiet {
+            return Ok(());
+        }
+        let mut card = Card::new(format!("Suite {}: {}", self.suite.name, self.suite.title));
+        card.line("runs", format!("{} of {}", report.finished, plural(report.runs, "run")));
+        let failed =
+            plan.runs.iter().filter_map(|run| records.get(&run.key())).filter(|record| {
+                matches!(record.outcome.status, Status::Refused | Status::Crashed)
+            });
+        let failed: Vec<String> = failed
+            .map(|r| {
+                let why = r.outcome.reason.as_deref().unwrap_or("no reason known");
+                format!("{} on {}, seed {}: {why}", r.spec.method, r.spec.data, r.spec.seed)
+            })
+            .collect();
+        for path in &report.tables {
+            card.line(
+                if path == &report.tables[0] { "tables" } else { "" },
+                path.display().to_string(),
+            );
+        }
+        card.line("records", report.records.display().to_string());
+        let mut warnings = Vec::new();
+        if !plan.missing.is_empty() {
+            warnings.push(format!(
+                "not found and left out: {}; set OBCUT_DATA to a folder with NAME.npz, or give --data NAME=FILE",
+                plan.missing.join(", ")
+            ));
+        }
+        if !self.suite.shuffle {
+            warnings.push("rows were not shuffled: files sorted by class can raise scores".into());
+        }
+        if report.finished < report.runs {
+            warnings.push(format!("{} not finished", plural(report.runs - report.finished, "run")));
+        }
+        warnings.extend(failed.iter().take(5).cloned());
+        if failed.len() > 5 {
+            warnings.push(format!("and {} like these", plural(failed.len() - 5, "run")));
+        }
+        card.warnings(&warnings);
+        card.print_to_stderr();
+        Ok(())
+    }
+}
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+fn n_finished(plan: &Plan, records: &Records) -> usize {
+    plan.runs.iter().filter(|run| records.finished(&run.key()).is_some()).count()
+}
+
+/// Keeps the data sets that are named; `NAME=FILE` says where one is, of the suite or a new one.
+fn choose_data(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let mut kept = Vec::new();
+    for word in chosen {
+        let (name, file) = match word.split_once('=') {
+            Some((name, file)) => (name, Some(PathBuf::from(file))),
+            None => (word.as_str(), None),
+        };
+        let entry = suite.data.iter().find(|data| data.name.eq_ignore_ascii_case(name)).cloned();
+        let entry = match (entry, file) {
+            (Some(entry), None) => entry,
+            (Some(entry), file) => {
+                obcut_bench::suite::DataEntry { file, make: None, digits: false, ..entry }
+            }
+            (None, Some(file)) => obcut_bench::suite::DataEntry::from_file(name, file),
+            (None, None) => {
+                let names: Vec<&str> = suite.data.iter().map(|data| data.name.as_str()).collect();
+                return Err(Fault::Usage(format!(
+                    "suite {} has no data set '{name}'; it has {}; NAME=FILE adds one",
+                    suite.name,
+                    names.join(", ")
+                )));
+            }
+        };
+        kept.push(entry);
+    }
+    for method in &mut suite.method {
+        if let Some(only) = &mut method.only {
+            only.retain(|name| kept.iter().any(|data| data.name == *name));
+        }
+    }
+    suite.data = kept;
+    Ok(())
+}
+
+/// Keeps the methods that are named.
+fn choose_methods(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let is_named = |method: &obcut_bench::suite::MethodEntry, word: &str| {
+        method.label.eq_ignore_ascii_case(word) || method.method.eq_ignore_ascii_case(word)
+    };
+    if let Some(word) = chosen.iter().find(|word| !suite.method.iter().any(|m| is_named(m, word))) {
+        let names: Vec<&str> = suite.method.iter().map(|method| method.label.as_str()).collect();
+        return Err(Fault::Usage(format!(
+            "suite {} has no method '{word}'; it has {}",
+            suite.name,
+            names.join(", ")
+        )));
+    }
+    suite.method.retain(|method| chosen.iter().any(|word| is_named(method, word)));
+    Ok(())
+}
+
+/// Methods in lines, data sets in columns, for a terminal.
+struct Grid {
+    corner: &'static str,
+    columns: Vec<String>,
+    lines: Vec<(String, Vec<String>)>,
+}
+
+impl Grid {
+    fn new(summary: &Summary, corner: &'static str, text: impl Fn(&Cell) -> String) -> Self {
+        let lines = summary.methods.iter().enumerate().map(|(m, method)| {
+            let cells = summary.cells.iter();
+            let cells = cells.map(|row| row[m].as_ref().map_or("".into(), &text)).collect();
+            (method.label.clone(), cells)
+        });
+        Self {
+            corner,
+            columns: summary.data.iter().map(|data| data.name.clone()).collect(),
+            lines: lines.collect(),
+        }
+    }
+
+    fn nmi(summary: &Summary) -> Self {
+        Self::new(summary, "NMI %", |cell| match cell {
+            Cell::Scored(scored) => format!("{:.1}", scored.score(Metric::Nmi).0),
+            Cell::NotAvailable(_) => "N/A".into(),
+        })
+    }
+
+    fn seconds(summary: &Summary) -> Self {
+        Self::new(summary, "seconds", |cell| match cell {
+            Cell::Scored(scored) => format!("{:.1}", scored.seconds()),
+            Cell::NotAvailable(_) => "N/A".into(),
+        })
+    }
+
+    /// As many columns side by side as fit.
+    fn lay_out(&self, width: usize) -> String {
+        let length = |text: &String| text.chars().count();
+        let first = self
+            .lines
+            .iter()
+            .map(|(name, _)| length(name))
+            .max()
+            .unwrap_or(0)
+            .max(self.corner.len());
+        let widths: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(c, name)| {
+                let cells = self.lines.iter().map(|(_, cells)| length(&cells[c]));
+                cells.max().unwrap_or(0).max(length(name)) + 2
+            })
+            .collect();
+        let mut out = String::new();
+        let mut start = 0;
+        while start < self.columns.len() {
+            let mut end = start + 1;
+            while end < self.columns.len()
+                && first + widths[start..=end].iter().sum::<usize>() <= width
+            {
+                end += 1;
+            }
+            out += &format!("{:<first$}", self.corner);
+            for c in start..end {
+                out += &format!("{:>w$}", self.columns[c], w = widths[c]);
+            }
+            out.push('\n');
+            for (name, cells) in &self.lines {
+                out += &format!("{name:<first$}");
+                for c in start..end {
+                    out += &format!("{:>w$}", cells[c], w = widths[c]);
+                }
+                out = out.trim_end().to_string() + "\n";
+            }
+            out.push('\n');
+            start = end;
+        }
+        out
+    }
+}
+
+/// Shows how far a suite is.
+struct BenchWatch {
+    bar: Option<ProgressBar>,
+    verbose: bool,
+}
+
+impl BenchWatch {
+    fn new(talk: &Talk, total: usize) -> Self {
+        let bar = (stderr().is_terminal() && !talk.quiet).then(|| {
+            let template = "{elapsed_precise} [{bar:20}] {pos}/{len} {wide_msg}";
+            let style =
+                ProgressStyle::with_template(template).expect("the template is well formed");
+            let bar = ProgressBar::new(total as u64).with_style(style.progress_chars("=> "));
+            bar.enable_steady_tick(Duration::from_millis(500));
+            bar
+        });
+        Self { bar, verbose: talk.verbose > 0 }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Watch for BenchWatch {
+    fn standing(&self, standing: &Standing<'_>) {
+        let Standing { finished, total, spec, outcome, seconds_left } = standing;
+        let left = seconds_left.map_or(String::new(), |s| format!(", {} left", duration(s)));
+        if let Some(bar) = &self.bar {
+            bar.set_position(*finished as u64);
+            bar.set_message(format!("{} on {}, seed {}{left}", spec.method, spec.data, spec.seed));
+        }
+        if let Some(outcome) = outcome.filter(|_| self.verbose) {
+            let ended = match (outcome.scores, &outcome.reason) {
+                (Some(scores), _) => format!("NMI {:.4} in {:.2} s", scores.nmi, outcome.seconds),
+                (None, Some(reason)) => reason.clone(),
+                (None, None) => "no score".into(),
+            };
+            let line = format!(
+                "[{finished} of {total}{left}] {} on {}, seed {}: {ended}",
+                spec.method, spec.data, spec.seed
+            );
+            match &self.bar {
+                Some(bar) => bar.suspend(|| anstream::eprintln!("{line}")),
+                None => anstream::eprintln!("{line}"),
+            }
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        interrupt::requested()
+    }
+}
+
+/// Seconds as people say them.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_grid_is_broken_into_blocks() {
+        let grid = Grid {
+            corner: "NMI %",
+            columns: (0..6).map(|i| format!("data set {i}")).collect(),
+            lines: vec![("a method".into(), vec!["99.9".into(); 6])],
+        };
+        let text = grid.lay_out(40);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert_eq!(text.matches("99.9").count(), 6);
+        assert_eq!(grid.lay_out(200).lines().filter(|l| !l.is_empty()).count(), 2);
+    }
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!([5.0, 600.0, 9000.0].map(duration), ["5 s", "10 min", "2.5 h"]);
+    }
+
+    #[test]
+    fn data_and_methods_are_chosen_by_name() {
+        let mut suite = Suite::named("quick").unwrap();
+        choose_data(&mut suite, &["Moons".into(), "new=x.npz".into()]).unwrap();
+        choose_methods(&mut suite, &["u-spec".into(), "OBCut (default)".into()]).unwrap();
+        assert_eq!(suite.data.len(), 2);
+        assert_eq!(suite.method.len(), 2);
+        assert!(choose_data(&mut suite, &["sun".into()]).is_err());
+        assert!(choose_methods(&mut suite, &["means".into()]).is_err());
+    }
+}
