@@ -16,6 +16,7 @@ fn help_is_readable_at_80_columns() {
         ("cut", "cut -h"),
         ("score", "score -h"),
         ("info", "info -h"),
+        ("bench", "bench -h"),
         ("demo", "demo -h"),
         ("completions", "completions -h"),
         ("man", "man -h"),

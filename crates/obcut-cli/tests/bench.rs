@@ -1,0 +1,245 @@
+//! Benchmark suites: tables, budgets, and going on after a kill.
+
+mod common;
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Folder, Noise, binary};
+
+const SUITE: &str = r#"
+title = "Small | one"
+about = "Shapes."
+kind = "scores"
+seeds = 4
+seconds = 60
+gib = 4
+[[data]]
+name = "moons"
+make = { kind = "moons", rows = 300 }
+[[data]]
+name = "blobs"
+make = { kind = "blobs", rows = 400, features = 5, clusters = 4 }
+[[data]]
+name = "nowhere"
+[[method]]
+label = "k-means"
+method = "kmeans"
+[[method]]
+label = "LSC"
+method = "lsc"
+grid = { p = [30, 60] }
+[[method]]
+label = "OBCut"
+method = "obcut"
+"#;
+
+#[test]
+fn a_suite_gives_tables_and_records() {
+    let folder = Folder::new();
+    folder.write("small.toml", SUITE);
+    let run = folder.run("bench small.toml --out out").ok();
+    assert!(run.stdout.starts_with("NMI %    moons  blobs\n"), "{run:?}");
+    assert!(run.stdout.contains("OBCut    100.0  100.0"), "{run:?}");
+    assert!(run.stderr.contains("left out: nowhere"), "{run:?}");
+    let records = folder.text("out/runs.jsonl");
+    assert_eq!(records.lines().count(), 2 * 4 * 4);
+    for line in records.lines() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(record["status"], "done");
+        assert!(record["seconds"].as_f64().unwrap() > 0.0 && record["shuffled"] == true);
+        assert!(record["peak_bytes"].as_u64().unwrap() > 1 << 20);
+        assert!(record["machine"].as_str().is_some() && record["version"].as_str().is_some());
+    }
+    let tables = folder.text("out/tables.md");
+    assert!(tables.contains("## Small \\| one") && tables.contains("### NMI"), "{tables}");
+    assert!(tables.contains("4 seeds, rows shuffled by the seed"), "{tables}");
+    assert!(tables.contains("| blobs | LSC | p "), "{tables}");
+    assert_eq!(folder.text("out/tables.csv").lines().count(), 1 + 2 * 3 * 4);
+    assert!(folder.text("out/tables.tex").contains("\\toprule"));
+
+    // All is finished: nothing runs again, and the tables are the same.
+    let again = folder.run("bench small.toml --out out").ok();
+    assert_eq!(again.stdout, run.stdout);
+    assert_eq!(folder.text("out/runs.jsonl"), records);
+    assert_eq!(folder.text("out/tables.md"), tables);
+    let json = folder.run("bench small.toml --out out --json").ok().json();
+    assert_eq!((&json["runs"], &json["finished"]), (&32.into(), &32.into()));
+    assert_eq!(json["scores"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_suite_killed_again_and_again_comes_to_the_same_tables() {
+    let folder = Folder::new();
+    folder.write("small.toml", SUITE);
+    folder.run("bench small.toml --out whole").ok();
+    let mut noise = Noise::new(7);
+    for _ in 0..10 {
+        let mut child = Command::new(binary())
+            .args(["bench", "small.toml", "--out", "killed", "--jobs", "2"])
+            .current_dir(folder.path(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(20 + (noise.next() * 200.0) as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    folder.run("bench small.toml --out killed --jobs 2").ok();
+    assert_eq!(folder.text("killed/tables.tex"), folder.text("whole/tables.tex"));
+    let scores = |name: &str| -> Vec<String> {
+        let text = folder.text(name);
+        text.lines().map(|l| l.split(',').take(6).collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(scores("killed/tables.csv"), scores("whole/tables.csv"));
+    assert_eq!(folder.text("killed/runs.jsonl").lines().count(), 32, "no run was done twice");
+}
+
+#[test]
+fn a_run_ends_when_the_benchmark_is_gone() {
+    let folder = Folder::new();
+    folder.write("long.toml", LONG);
+    let mut child = Command::new(binary())
+        .args(["bench", "long.toml", "--out", "out"])
+        .current_dir(folder.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    // Processes are started by threads of the benchmark: all of them are asked for their children.
+    let all = |parent: u32| -> Vec<u32> {
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{parent}/task")) else {
+            return Vec::new();
+        };
+        let ids = tasks.filter_map(|t| t.ok()?.file_name().into_string().ok());
+        let children = ids.filter_map(|id| {
+            std::fs::read_to_string(format!("/proc/{parent}/task/{id}/children")).ok()
+        });
+        let children: Vec<String> = children.collect();
+        children.iter().flat_map(|c| c.split_whitespace()).filter_map(|c| c.parse().ok()).collect()
+    };
+    let mut found = Vec::new();
+    while found.is_empty() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+        found = all(child.id());
+    }
+    assert!(!found.is_empty(), "no run was started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let is_there = |id: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        !status.is_empty() && !status.contains("State:\tZ")
+    };
+    while found.iter().any(is_there) && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!found.iter().any(is_there), "a run goes on without its benchmark");
+}
+
+const LONG: &str = r#"
+title = "Long"
+about = "Too much."
+kind = "scores"
+seeds = 2
+seconds = 600
+gib = 8
+[[data]]
+name = "mixture"
+make = { kind = "mixture", rows = 4000, features = 100, clusters = 10 }
+[[method]]
+label = "SSC"
+method = "ssc"
+"#;
+
+#[test]
+fn what_is_over_budget_is_not_available_with_the_reason() {
+    let folder = Folder::new();
+    folder.write("long.toml", LONG);
+    let run = folder.run("bench long.toml --out time --seconds 1").ok();
+    assert!(run.stdout.contains("N/A"), "{run:?}");
+    let tables = folder.text("time/tables.md");
+    assert!(tables.contains("| mixture | SSC | more than 1 seconds |"), "{tables}");
+    // The second seed was not tried.
+    assert!(folder.text("time/runs.jsonl").contains("not tried: seed 0 was over budget"));
+
+    folder.run("bench long.toml --out asked --memory 100MB").ok();
+    let record = folder.text("asked/runs.jsonl");
+    assert!(record.contains("over-memory") && record.contains("needs"), "{record}");
+
+    let big = LONG.replace("4000", "60000").replace("\"ssc\"", "\"kmeans\"");
+    folder.write("big.toml", big);
+    folder.run("bench big.toml --out held --memory 15MB").ok();
+    let record = folder.text("held/runs.jsonl");
+    assert!(record.contains("over-memory"), "{record}");
+}
+
+#[test]
+fn rows_that_are_not_shuffled_are_told() {
+    let folder = Folder::new();
+    folder.write("small.toml", SUITE);
+    let args =
+        "bench small.toml --out out --no-shuffle --seeds 1 --data moons --methods kmeans,obcut";
+    let run = folder.run(args).ok();
+    assert!(run.stderr.contains("rows were not shuffled"), "{run:?}");
+    assert!(folder.text("out/tables.md").contains("**rows in the order of the file**"));
+    assert!(folder.text("out/runs.jsonl").contains("\"shuffled\":false"));
+    assert_eq!(folder.text("out/runs.jsonl").lines().count(), 2);
+}
+
+#[test]
+fn a_file_takes_the_place_of_a_data_set() {
+    let folder = Folder::new();
+    folder.write("small.toml", SUITE);
+    let mut noise = Noise::new(1);
+    let rows = (0..60)
+        .map(|i| format!("{},{},{}\n", noise.next() + f64::from(9 * (i % 2)), noise.next(), i % 2));
+    folder.write("mine.csv", "a,b,y\n".to_string() + &rows.collect::<String>());
+    let run =
+        folder.run("bench small.toml --out out --data nowhere=mine.csv --methods obcut --seeds 2");
+    assert!(run.ok().stdout.contains("100.0"));
+}
+
+#[test]
+fn suites_are_listed_and_unknown_ones_refused() {
+    let folder = Folder::new();
+    let run = folder.run("bench").ok();
+    for name in ["quick", "paper", "sensitivity", "ablation", "order", "convergence", "scaling"] {
+        assert!(run.stdout.contains(name), "{run:?}");
+    }
+    for (args, code, text) in [
+        ("bench papers", 2, "quick, paper"),
+        ("bench nowhere.toml", 1, "nowhere.toml"),
+        ("bench quick --data sun", 2, "no data set 'sun'"),
+        ("bench quick --methods sun", 2, "no method 'sun'"),
+        ("bench quick --seeds 0", 2, "0"),
+    ] {
+        let run = folder.run(args);
+        assert_eq!(run.code, code, "{run:?}");
+        assert!(run.stderr.contains(text), "{run:?}");
+    }
+    assert_eq!(folder.files(), Vec::<String>::new(), "nothing was written");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_is_finished() {
+    let folder = Folder::new();
+    folder.write("long.toml", LONG);
+    let child = Command::new(binary())
+        .args(["bench", "long.toml", "--out", "out"])
+        .current_dir(folder.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(700));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("the same command goes on from there"), "{text}");
+}
