@@ -149,6 +149,30 @@ impl Origin {
     }
 }
 
+/// A data set that `docs/quality.md` names: generated, shipped, or `NAME.npz` in the folder `OBCUT_DATA`.
+///
+/// # Errors
+/// When its file cannot be read, in words.
+pub fn named(name: &str) -> Result<Option<Data>, String> {
+    let made =
+        |kind, rows, features, clusters| Origin::Made(Shape { kind, rows, features, clusters });
+    let origin = match name {
+        "moons" => made(ShapeKind::Moons, 2000, 2, 2),
+        "rings" => made(ShapeKind::Rings, 3000, 2, 3),
+        "blobs" => made(ShapeKind::Blobs, 2000, 8, 6),
+        "subspaces" => made(ShapeKind::Subspaces, 2000, usual_features(), usual_clusters()),
+        "digits" => Origin::Digits,
+        _ => {
+            let folder = std::env::var_os("OBCUT_DATA").map(PathBuf::from);
+            let path = folder.and_then(|folder| Origin::in_folder(&folder, name));
+            let Some(path) = path else { return Ok(None) };
+            let sparse = name.starts_with("NG20");
+            Origin::File { path, variable: None, truth: "y".into(), sparse }
+        }
+    };
+    origin.load().map(Some)
+}
+
 impl Data {
     /// Number of rows.
     pub fn n_rows(&self) -> usize {

@@ -19,10 +19,8 @@ use std::time::Instant;
 use obcut::metrics::{Scores, scores};
 use obcut::{Formulation, GraphKind, Init, Learn, Params, RowSolver, Silent, fit};
 
-#[path = "quality/protocol.rs"]
-mod protocol;
-
-use protocol::{Data, mean_and_deviation, named, shuffle};
+use obcut_bench::data::{Data, named};
+use obcut_bench::summary::mean_and_deviation;
 
 /// The grid the paper chooses lambda from.
 const LAMBDAS: [f64; 11] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5];
@@ -76,7 +74,7 @@ fn default(args: &[String], seeds: u64) {
         let clock = Instant::now();
         let (mut all, mut kept) = (Vec::new(), std::collections::BTreeMap::new());
         for seed in 0..seeds {
-            let data = shuffle(&data, seed);
+            let data = data.shuffled(seed);
             let samples = data.matrix.samples().expect("a whole matrix");
             let found = fit(&samples, None, &Params { seed, ..base.clone() }, &Silent)
                 .unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -103,7 +101,7 @@ fn numbers(args: &[String], seeds: u64) {
         let clock = Instant::now();
         let (mut chosen, mut words, mut gap) = (Vec::new(), Vec::new(), Vec::new());
         for seed in 0..seeds {
-            let data = shuffle(&data, seed);
+            let data = data.shuffled(seed);
             let samples = data.matrix.samples().expect("a whole matrix");
             let mut params = Params { seed, ..Params::auto() };
             params.effort = obcut::Effort::Fast; // the labels are not looked at
@@ -246,7 +244,7 @@ fn ablation(seeds: u64) {
 
 /// The best NMI over the paper's grid, and its lambda.
 fn best_lambda(data: &Data, seed: u64, variant: &dyn Fn(Params) -> Params) -> (f64, Scores) {
-    let data = shuffle(data, seed);
+    let data = data.shuffled(seed);
     let mut best: Option<(f64, Scores)> = None;
     for lambda in LAMBDAS {
         let params = variant(Params { lambda, seed, ..Params::paper(data.k) });
@@ -263,7 +261,7 @@ fn best_lambda(data: &Data, seed: u64, variant: &dyn Fn(Params) -> Params) -> (f
 
 fn runs(data: &Data, seeds: u64, params: impl Fn(u64) -> Params) -> (Vec<Scores>, f64) {
     let clock = Instant::now();
-    let runs = (0..seeds).map(|seed| run(&shuffle(data, seed), &params(seed))).collect();
+    let runs = (0..seeds).map(|seed| run(&data.shuffled(seed), &params(seed))).collect();
     (runs, clock.elapsed().as_secs_f64() / seeds as f64)
 }
 
@@ -285,7 +283,7 @@ fn column(runs: &[Scores], f: fn(&Scores) -> f64) -> String {
 
 /// The data set, or a row of `width` cells that says it is not there.
 fn found(name: &str, width: usize) -> Option<(&str, Data)> {
-    let data = named(name);
+    let data = named(name).unwrap_or_else(|error| panic!("{error}"));
     if data.is_none() {
         println!("| {name} | skipped: not in OBCUT_DATA |{}", " |".repeat(width - 2));
     }

@@ -4,20 +4,17 @@
 use obcut::metrics::{Average, nmi};
 use obcut::{GraphKind, Params, Silent, fit};
 
-#[path = "../examples/quality/protocol.rs"]
-#[allow(dead_code)]
-mod protocol;
-
-use protocol::{mean_and_deviation, named, shuffle};
+use obcut_bench::data::{Data, named};
+use obcut_bench::summary::mean_and_deviation;
 
 /// Mean NMI in percent, or `None` (and a word about it) when the data set is not there.
 fn mean_nmi(name: &str, graph: GraphKind, seeds: u64) -> Option<f64> {
-    let Some(data) = named(name) else {
+    let Some(data) = named(name).expect("a file that can be read") else {
         eprintln!("skipped: {name} is not in the folder OBCUT_DATA");
         return None;
     };
     let runs = (0..seeds).map(|seed| {
-        let data = shuffle(&data, seed);
+        let data = data.shuffled(seed);
         let params = Params { graph, seed, ..Params::new(data.k) };
         let samples = data.matrix.samples().expect("a whole matrix");
         let found = fit(&samples, None, &params, &Silent).expect("a fit");
@@ -94,8 +91,8 @@ fn clear_clusters_of_uneven_size_are_not_evened_out() {
             *left > 0
         })
         .collect();
-    let all = protocol::Data { matrix: blobs.matrix, truth: blobs.labels, k: 3 };
-    let data = protocol::subset(&all, &keep);
+    let all = Data { matrix: blobs.matrix, truth: blobs.labels, k: 3 };
+    let data = all.subset(&keep);
     let samples = data.matrix.samples().expect("a whole matrix");
     let found = fit(&samples, None, &Params::new(3), &Silent).expect("a fit");
     let score = nmi(&found.labels, &data.truth, Average::Max).expect("labels of equal length");
@@ -105,7 +102,7 @@ fn clear_clusters_of_uneven_size_are_not_evened_out() {
 #[test]
 fn the_number_of_clusters_is_found_where_it_is_clear() {
     for name in ["moons", "rings", "blobs", "subspaces"] {
-        let data = named(name).expect("a generated set");
+        let data = named(name).expect("a file that can be read").expect("a generated set");
         let samples = data.matrix.samples().expect("a whole matrix");
         let found = fit(&samples, None, &Params::auto(), &Silent).expect("a fit");
         let path = found.model.explanation().k_path.clone().expect("k was chosen");
