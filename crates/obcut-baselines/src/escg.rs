@@ -13,9 +13,7 @@
 
 use obcut::linalg::{eigen, gemm};
 use obcut::random::{choose, mix};
-use obcut::{
-    Clusterer, Clustering, Error, Graph, Observer, ParamError, Run, Samples, Scale, Stage,
-};
+use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -61,9 +59,8 @@ impl Clusterer for Escg {
         require(rounds > 0, "rounds", rounds, "1 or more")?;
         require(n_init > 0, "n_init", n_init, "1 or more")?;
         let (supernodes, neighbors) = (supernodes.min(n), neighbors.min(n.saturating_sub(1)));
-        if supernodes < k && k <= n {
-            return Err(ParamError::TooFewAnchors { n_anchors: supernodes, n_clusters: k }.into());
-        }
+        let hint = "set it to the number of clusters or more";
+        require(supernodes >= k || k > n, "supernodes", supernodes, hint)?;
         let edges = (n as f64) * neighbors as f64;
         let width = 2 * if rounds > 1 { supernodes.max(k) } else { supernodes };
         let needed = 60.0 * edges

@@ -13,9 +13,7 @@ use obcut::normalize::Scaling;
 use obcut::parallel::Context;
 use obcut::random::{choose, mix};
 use obcut::table::Table;
-use obcut::{
-    Clusterer, Clustering, DenseRef, Error, Graph, Observer, ParamError, Run, Samples, Scale, Stage,
-};
+use obcut::{Clusterer, Clustering, DenseRef, Error, Graph, Observer, Run, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -56,9 +54,7 @@ impl Clusterer for USpec {
         let p = self.p.min(n);
         require(self.neighbors > 0, "neighbors", self.neighbors, "1 to p")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
-        if p < k {
-            return Err(ParamError::TooFewAnchors { n_anchors: p, n_clusters: k }.into());
-        }
+        require(p >= k || k > n, "p", p, "set it to the number of clusters or more")?;
         let sample = (CANDIDATES * p).min(n);
         let needed =
             8.0 * (n * (2 * self.neighbors + 2 * k) + 3 * p * p + 2 * (sample + p) * d) as f64;
