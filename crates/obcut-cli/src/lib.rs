@@ -7,6 +7,7 @@ mod failure;
 mod input;
 mod interrupt;
 mod output;
+mod page;
 mod progress;
 mod report;
 
@@ -25,7 +26,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     };
     let json = cli.talk.json;
     match interrupt::install(json)
-        .and_then(|()| failure::guard(|| start(&cli).map_err(failure::about_stdout)))
+        .and_then(|()| failure::guard(|| start(&cli, &arguments).map_err(failure::about_stdout)))
     {
         Ok(()) => 0,
         Err(error) if failure::is_broken_pipe(&error) => 0,
@@ -38,16 +39,16 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-fn start(cli: &Cli) -> anyhow::Result<()> {
+fn start(cli: &Cli, arguments: &[OsString]) -> anyhow::Result<()> {
     let talk = &cli.talk;
     match &cli.command {
-        Command::Cluster(args) => commands::cluster::run(args, talk),
+        Command::Cluster(args) => commands::cluster::run(args, talk, arguments),
         Command::Predict(args) => commands::predict::run(args, talk),
         Command::Cut(args) => commands::cut::run(args, talk),
         Command::Score(args) => commands::score::run(args, talk),
         Command::Info(args) => commands::info::run(args, talk),
         Command::Methods(args) => commands::methods::run(args, talk),
-        Command::Demo(args) => commands::demo::run(args, talk),
+        Command::Demo(args) => commands::demo::run(args, talk, arguments),
         Command::Completions(args) => commands::completions::run(args),
         Command::Man(args) => commands::man::run(args, talk),
     }
