@@ -13,6 +13,7 @@ use obcut_data::{Format, LoadOptions, Source};
 
 use crate::commands::{bench, cluster, completions, cut, demo, info, man, methods, predict, score};
 use crate::failure::Fault;
+use crate::page;
 
 /// Heading of the options that say what is read.
 pub const INPUT: &str = "Input";
@@ -159,6 +160,8 @@ pub struct Targets {
     pub labels: Option<PathBuf>,
     /// A second file: the model, or the labels of the columns.
     pub second: Option<PathBuf>,
+    /// The report.
+    pub report: Option<PathBuf>,
     /// Whether files may be replaced.
     pub force: bool,
 }
@@ -168,20 +171,24 @@ impl Targets {
     pub fn new(
         output: &LabelArgs,
         second: Option<&PathBuf>,
+        report: Option<&PathBuf>,
         inputs: &[&Source],
     ) -> anyhow::Result<Self> {
         let labels = output.output.clone().filter(|path| path.as_os_str() != "-");
         if let Some(path) = &labels {
             obcut_data::check_output(path, output.force)?;
         }
-        let files: Vec<&PathBuf> = labels.iter().chain(second).collect();
-        if let [a, b] = files[..]
-            && same_file(a, b)
-        {
-            bail!(Fault::Usage(format!(
-                "{} is named for two outputs; give each its own file",
-                a.display()
-            )));
+        if let Some(path) = report {
+            page::check(path, output.force)?;
+        }
+        let files: Vec<&PathBuf> = labels.iter().chain(second).chain(report).collect();
+        for (i, a) in files.iter().enumerate() {
+            if files[..i].iter().any(|b| same_file(a, b)) {
+                bail!(Fault::Usage(format!(
+                    "{} is named for two outputs; give each its own file",
+                    a.display()
+                )));
+            }
         }
         for input in inputs {
             let Source::Path(input) = input else { continue };
@@ -192,7 +199,7 @@ impl Targets {
                 )));
             }
         }
-        Ok(Self { labels, second: second.cloned(), force: output.force })
+        Ok(Self { labels, second: second.cloned(), report: report.cloned(), force: output.force })
     }
 
     /// Checks that margins, if wanted, have a place in the file of labels.

@@ -31,6 +31,15 @@ pub struct InputFacts {
 }
 
 impl InputFacts {
+    /// The same for a report.
+    pub fn data(&self) -> obcut_report::Data {
+        let kind = match self.stored {
+            Some(stored) => format!("{}, {}, {} stored", self.format, self.dtype, count(stored)),
+            None => format!("{}, {}", self.format, self.dtype),
+        };
+        obcut_report::Data { name: Some(self.file.clone()), features: self.columns, kind }
+    }
+
     /// `150 rows x 4 features (x.csv: csv, float64)`.
     pub fn text(&self, columns: &str) -> String {
         let sparse = match self.stored {

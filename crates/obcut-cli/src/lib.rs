@@ -7,6 +7,7 @@ mod failure;
 mod input;
 mod interrupt;
 mod output;
+mod page;
 mod progress;
 mod report;
 
@@ -30,9 +31,9 @@ pub fn run_as(program: &[OsString], arguments: Vec<OsString>) -> u8 {
         Err(error) => return refuse(&error, &arguments),
     };
     let json = cli.talk.json;
-    match interrupt::install(json)
-        .and_then(|()| failure::guard(|| start(&cli, program).map_err(failure::about_stdout)))
-    {
+    match interrupt::install(json).and_then(|()| {
+        failure::guard(|| start(&cli, program, &arguments).map_err(failure::about_stdout))
+    }) {
         Ok(()) => 0,
         Err(error) if failure::is_broken_pipe(&error) => 0,
         Err(error) => {
@@ -44,10 +45,10 @@ pub fn run_as(program: &[OsString], arguments: Vec<OsString>) -> u8 {
     }
 }
 
-fn start(cli: &Cli, program: &[OsString]) -> anyhow::Result<()> {
+fn start(cli: &Cli, program: &[OsString], arguments: &[OsString]) -> anyhow::Result<()> {
     let talk = &cli.talk;
     match &cli.command {
-        Command::Cluster(args) => commands::cluster::run(args, talk),
+        Command::Cluster(args) => commands::cluster::run(args, talk, arguments),
         Command::Predict(args) => commands::predict::run(args, talk),
         Command::Cut(args) => commands::cut::run(args, talk),
         Command::Score(args) => commands::score::run(args, talk),
@@ -55,7 +56,7 @@ fn start(cli: &Cli, program: &[OsString]) -> anyhow::Result<()> {
         Command::Methods(args) => commands::methods::run(args, talk),
         Command::Bench(args) => commands::bench::run(args, talk, program),
         Command::BenchRun => commands::bench::run_one(),
-        Command::Demo(args) => commands::demo::run(args, talk),
+        Command::Demo(args) => commands::demo::run(args, talk, arguments),
         Command::Completions(args) => commands::completions::run(args),
         Command::Man(args) => commands::man::run(args, talk),
     }

@@ -238,6 +238,12 @@ impl ScoreFacts {
         Ok(Self { nmi, acc, purity, ari })
     }
 
+    /// The same for a page.
+    pub fn plain(&self) -> obcut_report::Scores {
+        let Self { nmi, acc, purity, ari } = *self;
+        obcut_report::Scores { nmi, acc, purity, ari }
+    }
+
     /// One line of a card, in per cent.
     pub fn tell(&self, card: &mut Card) {
         let Self { nmi, acc, purity, ari } = self;

@@ -362,6 +362,31 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// |x - point|^2, where `shared` is the product of the point with what all zeros share
+    /// ([`Self::shared_product`]) and `norm` its own |point|^2.
+    pub fn squared_distance(
+        &self,
+        i: usize,
+        point: &[f64],
+        (shared, norm): (f64, f64),
+        scratch: &mut Scratch,
+    ) -> f64 {
+        if self.is_sparse() {
+            let mut product = shared;
+            self.deltas(i, |f, delta| product += delta * point[f]);
+            (self.stored_norm(i) - 2.0 * product + norm).max(0.0)
+        } else {
+            scratch.row.resize(self.d(), 0.0);
+            self.row(i, &mut scratch.row);
+            simd::squared_distance(&scratch.row, point)
+        }
+    }
+
+    /// Product of a point with the scaled row of zeros; 0 for dense rows, which share nothing.
+    pub fn shared_product(&self, point: &[f64]) -> f64 {
+        if self.is_sparse() { simd::dot(&self.zero, point) } else { 0.0 }
+    }
+
     /// A hash of the content of a scaled row: equal rows have equal keys.
     #[inline(always)]
     pub fn key(&self, i: usize, scratch: &mut Scratch) -> u64 {

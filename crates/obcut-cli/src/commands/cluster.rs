@@ -1,5 +1,6 @@
 //! `obcut cluster`: a table in, labels and a model out.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use clap::Args;
 use obcut::{Model, Params, StopReason};
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
+use obcut_report::Clustering;
 use serde::Serialize;
 
 use crate::args::method::MethodArgs;
@@ -17,6 +19,7 @@ use crate::failure::{Fault, about, about_table};
 use crate::input::{self, InputFacts};
 use crate::interrupt;
 use crate::output::{self, Card, number, plural};
+use crate::page;
 use crate::progress::Watch;
 use crate::report::{
     self, ClusterFacts, ExplanationFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts,
@@ -46,6 +49,9 @@ pub struct ClusterArgs {
     /// Save the model, for 'obcut predict'
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     model: Option<PathBuf>,
+    /// Write a report with pictures: one HTML file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    report: Option<PathBuf>,
     /// Write second-best cluster and margin beside every label
     #[arg(long, help_heading = OUTPUT)]
     margins: bool,
@@ -57,6 +63,7 @@ pub struct ClusterArgs {
 const EXAMPLES: &str = "Examples:
   obcut cluster table.csv -k 10 -o labels.npy --model model.safetensors
   obcut cluster table.csv -k auto --explain
+  obcut cluster table.csv -k 10 -o labels.csv --report report.html
   obcut cluster table.parquet -k 5 --drop id,name --truth class
   obcut cluster faces.mat -k 40 --preset paper --anchors 200 --seed 7 --json
   obcut cluster table.csv -k 10 --method u-spec --set p=500
@@ -72,6 +79,8 @@ struct Job {
     explain: bool,
     /// Options given that have no say, in words.
     idle: Option<String>,
+    /// The command as it was typed.
+    command: String,
 }
 
 /// The facts of a run, with stable names.
@@ -123,12 +132,13 @@ struct TraceFacts<'a> {
 struct OutputFacts<'a> {
     labels: Option<&'a PathBuf>,
     model: Option<&'a PathBuf>,
+    report: Option<&'a PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(args: &ClusterArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &ClusterArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Result<()> {
     match args.method.method() {
-        Method::Obcut => Job::new(args)?.run(talk),
+        Method::Obcut => Job::new(args, arguments)?.run(talk),
         method => other_job(method, args)?.run(talk),
     }
 }
@@ -138,18 +148,19 @@ fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::Job> {
     let mut others = args.method.given();
     let here = [
         ("--model", args.model.is_some()),
+        ("--report", args.report.is_some()),
         ("--margins", args.margins),
         ("--explain", args.explain),
         ("--weights", args.weights.is_some()),
     ];
     others.extend(here.iter().filter(|(_, given)| *given).map(|(name, _)| *name));
-    let targets = Targets::new(&args.output, None, &[&args.file])?;
+    let targets = Targets::new(&args.output, None, None, &[&args.file])?;
     let options = LoadOptions { truth: args.truth.clone(), ..args.table.options() };
     other::Job::new(method, &args.method, (args.file.clone(), options), targets, &others)
 }
 
 impl Job {
-    fn new(args: &ClusterArgs) -> anyhow::Result<Self> {
+    fn new(args: &ClusterArgs, arguments: &[OsString]) -> anyhow::Result<Self> {
         if let Some(path) = &args.model {
             if path.as_os_str() == "-" {
                 bail!(Fault::Usage(
@@ -158,8 +169,9 @@ impl Job {
             }
             obcut_data::check_writable(path, args.output.force)?;
         }
-        let targets = Targets::new(&args.output, args.model.as_ref(), &[&args.file])?
-            .with_margins(args.margins)?;
+        let (model, page) = (args.model.as_ref(), args.report.as_ref());
+        let targets =
+            Targets::new(&args.output, model, page, &[&args.file])?.with_margins(args.margins)?;
         let options = LoadOptions {
             truth: args.truth.clone(),
             weights: args.weights.clone(),
@@ -169,7 +181,8 @@ impl Job {
         let idle = args.method.idle(&params);
         let source = args.file.clone();
         let (margins, explain) = (args.margins, args.explain);
-        Ok(Self { source, options, params, targets, margins, explain, idle })
+        let command = page::command_line(arguments);
+        Ok(Self { source, options, params, targets, margins, explain, idle, command })
     }
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
@@ -198,10 +211,33 @@ impl Job {
             clusters = clusters.weighted(fit.model.cluster_sizes().to_vec());
         }
 
-        let writing = Instant::now();
-        rows.write(&self.targets, || self.write_model(&fit.model))?;
         let mut stages = vec![("read".to_string(), input.seconds)];
         stages.extend(fit.trace.seconds.iter().cloned());
+        let page = match &self.targets.report {
+            Some(_) => {
+                let drawing = Instant::now();
+                let found = page::Found { fit: &fit, samples: &samples, weights };
+                let sketching = || found.sketch(self.params.threads, &watch);
+                let sketch = interrupt::watched(sketching).map_err(about_file)?;
+                stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
+                Some(found.html(Clustering {
+                    title: String::new(),
+                    data: input.data(),
+                    scores: scores.as_ref().map(ScoreFacts::plain),
+                    seconds: stages.clone(),
+                    command: Some(self.command.clone()),
+                    sketch: Some(sketch),
+                    ..Clustering::default()
+                }))
+            }
+            None => None,
+        };
+
+        let writing = Instant::now();
+        rows.write(&self.targets, || {
+            self.write_model(&fit.model)?;
+            page::write(self.targets.report.as_ref(), page.as_deref(), self.targets.force)
+        })?;
         stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
         watch.finish();
 
@@ -236,6 +272,7 @@ impl Job {
             output: OutputFacts {
                 labels: self.targets.labels.as_ref(),
                 model: self.targets.second.as_ref(),
+                report: self.targets.report.as_ref(),
             },
             warnings: &fit.warnings,
             labels: rows.inline(&self.targets),
@@ -328,6 +365,9 @@ impl Report<'_> {
         }
         if let Some(path) = self.output.model {
             card.line("model", path.display().to_string());
+        }
+        if let Some(path) = self.output.report {
+            card.line("report", path.display().to_string());
         }
         card
     }

@@ -1,5 +1,6 @@
 //! `obcut demo`: the main job on the digits that come with the program.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -7,12 +8,14 @@ use std::time::Instant;
 use clap::Args;
 use obcut::{Fit, Params};
 use obcut_data::Truth;
+use obcut_report::{Clustering, Data};
 use serde::Serialize;
 
 use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs};
 use crate::failure::Fault;
 use crate::interrupt;
 use crate::output::{self, Card, number, plural};
+use crate::page;
 use crate::progress::Watch;
 use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
 
@@ -25,7 +28,10 @@ pub struct DemoArgs {
     /// Write the digits to FILE: .csv or .csv.gz
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     keep: Option<PathBuf>,
-    /// Replace FILE if it exists
+    /// Write a report with pictures: one HTML file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    report: Option<PathBuf>,
+    /// Replace files that exist
     #[arg(long, help_heading = OUTPUT)]
     force: bool,
     /// Seed of every random choice
@@ -47,17 +53,21 @@ struct Report<'a> {
     contingency: &'a [Vec<u64>],
     seconds: TimeFacts,
     kept: Option<&'a PathBuf>,
+    report: Option<&'a PathBuf>,
     warnings: &'a [String],
 }
 
 /// Runs the command.
-pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Result<()> {
     if let Some(path) = &args.keep {
         if !is_csv(path) {
             let text = format!("{}: the digits are kept as .csv or .csv.gz", path.display());
             return Err(Fault::Usage(text).into());
         }
         obcut_data::check_writable(path, args.force)?;
+    }
+    if let Some(path) = &args.report {
+        page::check(path, args.force)?;
     }
     let start = Instant::now();
     let digits = obcut_data::digits();
@@ -68,10 +78,28 @@ pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
 
     let watch = Watch::new(talk);
     let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
+    let scores = ScoreFacts::new(&fit.labels, &truth)?;
+    let page = match &args.report {
+        Some(_) => {
+            let found = page::Found { fit: &fit, samples: &samples, weights: None };
+            let sketch = interrupt::watched(|| found.sketch(params.threads, &watch))?;
+            Some(found.html(Clustering {
+                title: "Handwritten digits".into(),
+                data: Data { features: samples.n_cols(), ..Data::default() },
+                scores: Some(scores.plain()),
+                seconds: fit.trace.seconds.clone(),
+                command: Some(page::command_line(arguments)),
+                sketch: Some(sketch),
+                ..Clustering::default()
+            }))
+        }
+        None => None,
+    };
     watch.finish();
-    if let Some(path) = &args.keep {
-        interrupt::writing(|| keep(path, args.force))?;
-    }
+    interrupt::writing(|| {
+        args.keep.as_ref().map_or(Ok(()), |path| keep(path, args.force))?;
+        page::write(args.report.as_ref(), page.as_deref(), args.force)
+    })?;
     let counts = counts(&fit, &truth);
     let report = Report {
         command: "demo",
@@ -79,10 +107,11 @@ pub fn run(args: &DemoArgs, talk: &Talk) -> anyhow::Result<()> {
         rows: samples.n_rows(),
         features: samples.n_cols(),
         clusters: ClusterFacts::new(&fit.labels, N_DIGITS),
-        scores: ScoreFacts::new(&fit.labels, &truth)?,
+        scores,
         contingency: &counts,
         seconds: TimeFacts::new(start.elapsed().as_secs_f64(), fit.trace.seconds.clone()),
         kept: args.keep.as_ref(),
+        report: args.report.as_ref(),
         warnings: &fit.warnings,
     };
     if talk.json {
@@ -120,6 +149,9 @@ impl Report<'_> {
         self.seconds.tell(&mut card);
         if let Some(path) = self.kept {
             card.line("kept", path.display().to_string());
+        }
+        if let Some(path) = self.report {
+            card.line("report", path.display().to_string());
         }
         card.warnings(self.warnings);
         card

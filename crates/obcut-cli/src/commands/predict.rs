@@ -95,7 +95,7 @@ impl Job {
         if args.model == Source::Stdin && args.file == Source::Stdin {
             bail!(Fault::Usage("model and table cannot both be standard input".into()));
         }
-        let targets = Targets::new(&args.output, None, &[&args.model, &args.file])?
+        let targets = Targets::new(&args.output, None, None, &[&args.model, &args.file])?
             .with_margins(args.margins)?;
         let model = input::load_model(&args.model)?;
         let options = LoadOptions {

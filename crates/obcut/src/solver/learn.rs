@@ -88,6 +88,7 @@ impl Loop<'_> {
         };
         let objective = |v: &Value| v.residual - self.lambda * v.cut + v.penalty;
         trace.objective.push(objective(&value));
+        trace.residual.push(value.residual);
         trace.stop = StopReason::MaxIter;
         for iteration in 0..self.max_iter {
             let clock = Instant::now();
@@ -131,6 +132,7 @@ impl Loop<'_> {
             let last = *trace.objective.last().expect("pushed before the loop");
             let now = objective(&value);
             trace.objective.push(now);
+            trace.residual.push(value.residual);
             trace.cut.push(value.cut);
             trace.iteration_seconds.push(clock.elapsed().as_secs_f64());
             let change = (last - now).abs();

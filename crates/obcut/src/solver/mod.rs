@@ -19,6 +19,7 @@ mod problem;
 pub mod rule;
 pub(crate) mod score;
 pub mod trace;
+mod typical;
 pub(crate) mod update;
 
 use crate::error::{DataError, Error};
@@ -183,8 +184,9 @@ fn fit_checked(
     let mut trace = kept.trace;
     trace.scores = scores;
     trace.seconds = clock.finish();
-    let n_pieces = n_sizeable(&kept.graph, &units.weight, params.n_clusters);
-    let pieces = (kept.n_fragments, n_pieces);
+    trace.n_pieces = n_sizeable(&kept.graph, &units.weight, params.n_clusters);
+    trace.n_idle = kept.graph.degrees(&units.weight).iter().filter(|&&d| d == 0.0).count();
+    let pieces = (kept.n_fragments, trace.n_pieces);
     let finish::Labelled { labels, margins } = rows;
     let warnings = finish::warnings(&labels, &plan, pieces, &model, &trace);
     Ok(Fit { labels, margins, model, trace, warnings })

@@ -314,7 +314,7 @@ impl Model {
         Builder::new(&self.params, &self.layout, points, self.ridge)
     }
 
-    fn check(&self, samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
+    pub(crate) fn check(&self, samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {
         let (found, expected) = (samples.n_cols(), self.n_features());
         if found != expected {
             return Err(DataError::Features { found, expected }.into());

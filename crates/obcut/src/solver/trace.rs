@@ -47,6 +47,10 @@ pub struct Trace {
     /// Objective (Eq. obj-final) at the start and after every outer iteration; empty when the loop
     /// did not run.
     pub objective: Vec<f64>,
+    /// First term of the objective, the squared distance of the rows to the mixtures of anchors that
+    /// stand for them, at the same times.
+    #[serde(default)]
+    pub residual: Vec<f64>,
     /// Value of the cut (the trace of Eq. relax-OBCut) after every iteration.
     pub cut: Vec<f64>,
     /// Seconds of every outer iteration.
@@ -64,12 +68,19 @@ pub struct Trace {
     pub tried: Vec<Tried>,
     /// Whether the learning loop ran but its labels were not kept, as the score fell.
     pub loop_rejected: bool,
+    /// Pieces of some size that the first graph falls into.
+    #[serde(default)]
+    pub n_pieces: usize,
+    /// Columns of the first graph that no row is linked to.
+    #[serde(default)]
+    pub n_idle: usize,
 }
 
 impl Trace {
     pub(crate) fn new() -> Self {
         Self {
             objective: Vec::new(),
+            residual: Vec::new(),
             cut: Vec::new(),
             iteration_seconds: Vec::new(),
             seconds: Vec::new(),
@@ -78,6 +89,8 @@ impl Trace {
             kept: 0,
             tried: Vec::new(),
             loop_rejected: false,
+            n_pieces: 0,
+            n_idle: 0,
         }
     }
 

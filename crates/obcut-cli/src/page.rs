@@ -1,0 +1,85 @@
+//! The report of a run: its facts, the command that does it again, and the file.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use obcut::{Error, Fit, Observer, Samples};
+use obcut_report::{Clustering, Sketch, clustering};
+
+use crate::failure::Fault;
+
+/// What a fit found, with the rows it was made from.
+pub struct Found<'a> {
+    /// The fit.
+    pub fit: &'a Fit,
+    /// The rows.
+    pub samples: &'a Samples<'a>,
+    /// Their weights, if there are any.
+    pub weights: Option<&'a [f64]>,
+}
+
+impl Found<'_> {
+    /// What the page shows of the rows.
+    pub fn sketch(&self, threads: usize, observer: &dyn Observer) -> Result<Sketch, Error> {
+        Sketch::of_fit(self.fit, self.samples, self.weights, threads, observer)
+    }
+
+    /// The page: what the fit knows, and what the command knows besides.
+    pub fn html(&self, known: Clustering) -> String {
+        let Clustering { title, data, scores, seconds, command, sketch, .. } = known;
+        clustering(&Clustering {
+            title,
+            data,
+            scores,
+            seconds,
+            command,
+            sketch,
+            ..Clustering::of_fit(self.fit)
+        })
+    }
+}
+
+/// Checks that a report can be written, before any work is done for it.
+pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
+    if path.as_os_str() == "-" {
+        bail!(Fault::Usage("--report '-': a report is not printed; name a file".into()));
+    }
+    Ok(obcut_data::check_writable(path, force)?)
+}
+
+/// Writes a page to its file, if there is one.
+pub fn write(path: Option<&PathBuf>, page: Option<&str>, force: bool) -> anyhow::Result<()> {
+    if let (Some(path), Some(page)) = (path, page) {
+        obcut_data::write_atomic(path, force, |file| file.write_all(page.as_bytes()))?;
+    }
+    Ok(())
+}
+
+/// The command as it can be typed again.
+pub fn command_line(arguments: &[OsString]) -> String {
+    let words = arguments.iter().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("obcut".to_string()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_typed_again() {
+        let words = ["/usr/bin/obcut", "cluster", "my table.csv", "-k", "3", "--truth", "it's", ""];
+        let arguments: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let expected = r"obcut cluster 'my table.csv' -k 3 --truth 'it'\''s' ''";
+        assert_eq!(command_line(&arguments), expected);
+    }
+}

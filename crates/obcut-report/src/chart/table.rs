@@ -1,0 +1,161 @@
+//! A table that can be sorted by every column.
+
+use super::{Caption, swatch};
+use crate::html::{Html, text};
+use crate::number;
+
+/// A column of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// Name, with its unit if it has one.
+    pub name: String,
+    /// Whether it holds numbers: they stand on the right and sort by size.
+    pub number: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn words(name: impl Into<String>) -> Self {
+        Self { name: name.into(), number: false }
+    }
+
+    /// A column of numbers.
+    pub fn numbers(name: impl Into<String>) -> Self {
+        Self { name: name.into(), number: true }
+    }
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// What is shown.
+    pub text: String,
+    /// What it is sorted by, if not by its text; empty cells come last.
+    pub key: Option<f64>,
+    /// Whether it is marked as the best of its kind.
+    pub best: bool,
+    /// The mark of a series in front of the text.
+    pub series: Option<usize>,
+}
+
+impl Cell {
+    /// Words.
+    pub fn words(words: impl Into<String>) -> Self {
+        Self { text: words.into(), ..Self::default() }
+    }
+
+    /// A number with four significant digits.
+    pub fn number(value: f64) -> Self {
+        Self { text: number::number(value), key: Some(value), ..Self::default() }
+    }
+
+    /// A count.
+    pub fn count(value: usize) -> Self {
+        Self { text: number::count(value), key: Some(value as f64), ..Self::default() }
+    }
+
+    /// A mean with its spread, sorted by the mean; decimals as many as told.
+    pub fn mean(mean: f64, spread: f64, decimals: usize) -> Self {
+        let text = format!("{mean:.decimals$} ± {spread:.decimals$}");
+        Self { text, key: Some(mean), ..Self::default() }
+    }
+
+    /// Text that sorts by a number.
+    pub fn keyed(words: impl Into<String>, key: f64) -> Self {
+        Self { text: words.into(), key: Some(key), ..Self::default() }
+    }
+
+    /// Marked as the best.
+    pub fn best(self, best: bool) -> Self {
+        Self { best, ..self }
+    }
+
+    /// With the mark of a series.
+    pub fn series(self, series: usize) -> Self {
+        Self { series: Some(series), ..self }
+    }
+}
+
+/// A table; a click on the head of a column, or the enter key on it, sorts by it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Title and sentence.
+    pub caption: Caption,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows, a cell per column.
+    pub rows: Vec<Vec<Cell>>,
+    /// Whether it takes half of the page's width, beside another figure, instead of all of it.
+    pub half: bool,
+}
+
+impl Table {
+    /// Draws the table.
+    pub fn html(&self) -> Html {
+        let head: String = self.columns.iter().map(head).collect();
+        let body: String = (self.rows.iter())
+            .map(|row| {
+                let cells = row.iter().zip(&self.columns).map(|(cell, column)| cell.html(column));
+                format!("<tr>{}</tr>\n", cells.collect::<String>())
+            })
+            .collect();
+        let note = match self.caption.note.as_str() {
+            "" => String::new(),
+            note => format!("<p>{}</p>", text(note)),
+        };
+        let title = text(&self.caption.title).to_string();
+        let wide = if self.half { "" } else { " wide" };
+        Html::trusted(format!(
+            "<figure class=\"chart{wide} table\"><figcaption><h3>{title}</h3>{note}</figcaption><div class=\"scroll\" role=\"region\" aria-label=\"{title}\" tabindex=\"0\"><table class=\"sortable\"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div></figure>\n"
+        ))
+    }
+}
+
+fn head(column: &Column) -> String {
+    let class = if column.number { " class=\"n\"" } else { "" };
+    format!(
+        "<th scope=\"col\" aria-sort=\"none\"{class}><button type=\"button\">{}</button></th>",
+        text(&column.name)
+    )
+}
+
+impl Cell {
+    fn html(&self, column: &Column) -> String {
+        let class = match (column.number, self.best) {
+            (true, true) => " class=\"n best\"",
+            (true, false) => " class=\"n\"",
+            (false, true) => " class=\"best\"",
+            (false, false) => "",
+        };
+        let key = match self.key.filter(|key| key.is_finite()) {
+            Some(key) => format!(" data-key=\"{key}\""),
+            None => String::new(),
+        };
+        let mark = self.series.map(swatch).unwrap_or_default();
+        let best = if self.best { "<span class=\"unseen\"> (best)</span>" } else { "" };
+        format!("<td{class}{key}>{mark}{}{best}</td>", text(&self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_buttons_and_numbers_have_keys() {
+        let table = Table {
+            caption: Caption::new("Scores", ""),
+            columns: vec![Column::words("method"), Column::numbers("NMI (%)")],
+            rows: vec![
+                vec![Cell::words("a<b").series(1), Cell::mean(75.0, 1.25, 1).best(true)],
+                vec![Cell::words("c"), Cell::number(f64::NAN)],
+            ],
+            half: true,
+        };
+        let html = table.html().to_string();
+        assert_eq!(html.matches("aria-sort=\"none\"").count(), 2);
+        assert!(html.contains("<td class=\"n best\" data-key=\"75\">75.0 ± 1.2"), "{html}");
+        assert!(html.contains("<td class=\"n\">–</td>"), "{html}");
+        assert!(html.contains("a&lt;b") && html.contains("swatch"));
+    }
+}

@@ -1,0 +1,295 @@
+//! The page of a clustering.
+
+mod cards;
+mod sections;
+#[cfg(test)]
+mod tests;
+
+use obcut::{Explanation, Fit, Model, StopReason, Trace, metrics};
+use serde::{Deserialize, Serialize};
+
+use crate::number::{count, number, percent, plural, seconds};
+use crate::page::{Page, Section};
+use crate::sketch::Sketch;
+
+/// All facts of the page.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Clustering {
+    /// Title of the page; empty for the usual one.
+    pub title: String,
+    /// Version of the program.
+    pub version: String,
+    /// What was clustered.
+    pub data: Data,
+    /// Names of the features; empty when they have none.
+    pub feature_names: Vec<String>,
+    /// The graph that was used: the kinds of its links, joined by a plus.
+    pub graph: String,
+    /// Anchors over all sets.
+    pub n_anchors: usize,
+    /// The clusters, what was tried, and the path over k.
+    pub explanation: Explanation,
+    /// How the fit went; a model that was read from a file does not know.
+    pub convergence: Option<Convergence>,
+    /// Agreement with known classes.
+    pub scores: Option<Scores>,
+    /// Seconds per stage, in order.
+    pub seconds: Vec<(String, f64)>,
+    /// Names and values of all settings.
+    pub settings: Vec<(String, String)>,
+    /// The command, or the lines of a program, that does it again.
+    pub command: Option<String>,
+    /// What the reader should know, in plain words.
+    pub warnings: Vec<String>,
+    /// What depends on the rows; without it the page has no pictures of them and says so.
+    pub sketch: Option<Sketch>,
+}
+
+/// What was clustered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    /// Name of the file, if there is one.
+    pub name: Option<String>,
+    /// Number of features.
+    pub features: usize,
+    /// Kind of the numbers and how they are stored, such as `float64, sparse`; may be empty.
+    pub kind: String,
+}
+
+/// How a fit went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// Objective at the start and after every iteration; empty when only the cut was run.
+    pub objective: Vec<f64>,
+    /// Its first term at the same times.
+    pub residual: Vec<f64>,
+    /// Value of the cut after every iteration.
+    pub cut: Vec<f64>,
+    /// Why no more.
+    pub stop: StopReason,
+    /// Iterations.
+    pub n_iter: usize,
+    /// Whether learning was tried and not kept.
+    pub loop_rejected: bool,
+    /// Pieces of some size that the graph falls into.
+    pub n_pieces: usize,
+    /// Columns of the graph that no row is linked to.
+    pub n_idle: usize,
+}
+
+/// Agreement with known classes, as fractions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// Normalised mutual information.
+    pub nmi: f64,
+    /// Accuracy under the best matching.
+    pub acc: f64,
+    /// Purity.
+    pub purity: f64,
+    /// Adjusted Rand index.
+    pub ari: f64,
+}
+
+impl From<metrics::Scores> for Scores {
+    fn from(metrics::Scores { nmi, acc, purity, ari }: metrics::Scores) -> Self {
+        Self { nmi, acc, purity, ari }
+    }
+}
+
+impl From<&Trace> for Convergence {
+    fn from(trace: &Trace) -> Self {
+        Self {
+            objective: trace.objective.clone(),
+            residual: trace.residual.clone(),
+            cut: trace.cut.clone(),
+            stop: trace.stop,
+            n_iter: trace.n_iter(),
+            loop_rejected: trace.loop_rejected,
+            n_pieces: trace.n_pieces,
+            n_idle: trace.n_idle,
+        }
+    }
+}
+
+impl Clustering {
+    /// What a model knows by itself.
+    pub fn of_model(model: &Model) -> Self {
+        let mut settings = vec![
+            ("graph_used".to_string(), model.graph()),
+            ("anchors_used".to_string(), model.n_anchors().to_string()),
+            ("anchor_sets_used".to_string(), model.n_anchor_sets().to_string()),
+            ("scale_used".to_string(), model.scale().name().to_string()),
+        ];
+        let given = serde_json::to_value(model.params()).ok();
+        if let Some(given) = given.as_ref().and_then(|value| value.as_object()) {
+            settings.extend(given.iter().map(|(name, value)| (name.clone(), plain(value))));
+        }
+        Self {
+            version: model.version().to_string(),
+            data: Data { features: model.n_features(), ..Data::default() },
+            feature_names: model.feature_names().to_vec(),
+            graph: model.graph(),
+            n_anchors: model.n_anchors(),
+            explanation: model.explanation().clone(),
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// What a fit knows: the model, how it went, seconds and warnings.
+    pub fn of_fit(fit: &Fit) -> Self {
+        Self {
+            convergence: Some(Convergence::from(&fit.trace)),
+            seconds: fit.trace.seconds.clone(),
+            warnings: fit.warnings.clone(),
+            ..Self::of_model(&fit.model)
+        }
+    }
+
+    /// Number of clusters.
+    fn k(&self) -> usize {
+        self.explanation.clusters.len()
+    }
+
+    /// Rows of the fit.
+    fn n_rows(&self) -> usize {
+        self.explanation.clusters.iter().map(|c| c.rows).sum()
+    }
+
+    /// Name of a feature.
+    fn feature(&self, index: usize) -> String {
+        match self.feature_names.get(index) {
+            Some(name) if !name.is_empty() => name.clone(),
+            _ => format!("column {index}"),
+        }
+    }
+}
+
+/// A setting as it is written in options.
+fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => "not set".into(),
+        serde_json::Value::String(word) => word.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Writes the page.
+pub fn clustering(facts: &Clustering) -> String {
+    let title = match facts.title.as_str() {
+        "" => match &facts.data.name {
+            Some(name) => format!("Clusters of {name}"),
+            None => "Clusters".into(),
+        },
+        title => title.into(),
+    };
+    let sections: Vec<Section> = [
+        sections::sizes(facts),
+        sections::rows(facts),
+        sections::certainty(facts),
+        cards::differences(facts),
+        sections::convergence(facts),
+        sections::choices(facts),
+        sections::time(facts),
+        sections::settings(facts),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let page = Page {
+        title,
+        subtitle: subtitle(facts),
+        tiles: tiles(facts),
+        warnings: warnings(facts),
+        sections,
+        footer: format!(
+            "Written by obcut {}. The file needs no network: it can be kept, sent and printed.",
+            facts.version
+        ),
+    };
+    page.html()
+}
+
+fn subtitle(facts: &Clustering) -> String {
+    let kind = match facts.data.kind.as_str() {
+        "" => String::new(),
+        kind => format!(" ({kind})"),
+    };
+    format!(
+        "{} with {}{kind} in {} by one-step bipartite graph cut",
+        plural(facts.n_rows(), "row"),
+        plural(facts.data.features, "feature"),
+        plural(facts.k(), "cluster"),
+    )
+}
+
+fn tiles(facts: &Clustering) -> Vec<(String, String)> {
+    let mut tiles = vec![
+        ("Rows".to_string(), count(facts.n_rows())),
+        ("Features".to_string(), count(facts.data.features)),
+        ("Clusters".to_string(), count(facts.k())),
+        ("Graph".to_string(), facts.graph.clone()),
+        ("Anchors".to_string(), count(facts.n_anchors)),
+    ];
+    if let Some(c) = &facts.convergence {
+        let state = if c.stop.converged() { "converged" } else { "not converged" };
+        tiles.push(("Iterations".into(), format!("{}, {state}", c.n_iter)));
+    }
+    if let Some(Scores { nmi, acc, purity, ari }) = facts.scores {
+        for (name, value) in [("NMI", nmi), ("Accuracy", acc), ("Purity", purity), ("ARI", ari)] {
+            tiles.push((name.into(), percent(value)));
+        }
+    }
+    let total: f64 = facts.seconds.iter().map(|stage| stage.1).sum();
+    if total > 0.0 {
+        tiles.push(("Time".into(), seconds(total)));
+    }
+    tiles
+}
+
+/// The warnings of the fit, and what the numbers say besides.
+fn warnings(facts: &Clustering) -> Vec<String> {
+    let mut all = facts.warnings.clone();
+    if let Some(c) = &facts.convergence {
+        if !c.stop.converged() && c.objective.is_empty() {
+            all.push(format!(
+                "the cut was still rising after {}; raise the most iterations to go on",
+                plural(c.n_iter, "turn")
+            ));
+        }
+        if c.n_idle > 0 {
+            let (have, are) = if c.n_idle == 1 { ("has", "is") } else { ("have", "are") };
+            all.push(format!(
+                "{} {have} no rows linked to {} and {are} of no use; fewer anchors do the same",
+                plural(c.n_idle, "anchor"),
+                if c.n_idle == 1 { "it" } else { "them" },
+            ));
+        }
+        // More pieces than clusters are told by the fit itself.
+        if c.n_pieces > 1 && c.n_pieces <= facts.k() {
+            all.push(format!(
+                "the graph is not connected: it falls into {} separate pieces of some size, and clusters follow them",
+                c.n_pieces
+            ));
+        }
+    }
+    let alone: Vec<String> = (facts.explanation.clusters.iter().enumerate())
+        .filter(|(_, c)| c.rows == 1)
+        .map(|(j, _)| j.to_string())
+        .collect();
+    if !alone.is_empty() && facts.n_rows() > facts.k() {
+        let few = alone.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+        let more = if alone.len() > 10 {
+            format!(" and {} more", alone.len() - 10)
+        } else {
+            String::new()
+        };
+        all.push(format!("cluster(s) {few}{more} hold a single row; a smaller k may fit better"));
+    }
+    all
+}
+
+/// `0.93`, for shares in sentences.
+fn share(value: f64) -> String {
+    number((value * 1000.0).round() / 1000.0)
+}

@@ -1,0 +1,397 @@
+//! The parts of the page, in order. A part without facts is left out.
+
+use super::{Clustering, share};
+use crate::chart::{
+    Axis, BarSeries, Bars, Blocks, Caption, Cell, Column, Direction, Field, Histogram, Line, Lines,
+    Points, Scatter, Table,
+};
+use crate::html::{Html, text};
+use crate::number::{count, number, percent, plural, seconds, significant};
+use crate::page::Section;
+use crate::sketch::{Links, Map, Margins};
+
+/// Sizes, with a table of all clusters.
+pub fn sizes(facts: &Clustering) -> Option<Section> {
+    let clusters = &facts.explanation.clusters;
+    if clusters.is_empty() {
+        return None;
+    }
+    let (k, n) = (facts.k(), facts.n_rows());
+    let smallest = clusters.iter().map(|c| c.rows).min().unwrap_or(0);
+    let largest = clusters.iter().map(|c| c.rows).max().unwrap_or(0);
+    let chart = Bars {
+        caption: Caption::new(
+            "Rows per cluster",
+            format!(
+                "The smallest has {}, the largest {}, the average is {}.",
+                plural(smallest, "row"),
+                plural(largest, "row"),
+                number(n as f64 / k as f64)
+            ),
+        ),
+        categories_axis: Axis::new("cluster", ""),
+        values_axis: Axis::new("rows", ""),
+        categories: (0..k).map(|j| j.to_string()).collect(),
+        series: vec![BarSeries {
+            values: clusters.iter().map(|c| Some(c.rows as f64)).collect(),
+            ..BarSeries::default()
+        }],
+        direction: Direction::Up,
+        category_slots: Some((0..k).collect()),
+    };
+    let cohesion = Bars {
+        caption: Caption::new(
+            "Cohesion",
+            "Chance that a step from a row to an anchor and back stays in the cluster. 1: it shares no link with others.",
+        ),
+        categories_axis: Axis::new("cluster", ""),
+        values_axis: Axis::new("chance", "0 to 1"),
+        categories: (0..k).map(|j| j.to_string()).collect(),
+        series: vec![BarSeries {
+            values: clusters.iter().map(|c| Some(c.cohesion)).collect(),
+            ..BarSeries::default()
+        }],
+        direction: Direction::Up,
+        category_slots: Some((0..k).collect()),
+    };
+    let parts = [chart.html(), cohesion.html(), cluster_table(facts).html()];
+    Some(Section::new("Clusters", "", parts))
+}
+
+fn cluster_table(facts: &Clustering) -> Table {
+    let clusters = &facts.explanation.clusters;
+    let n = facts.n_rows().max(1) as f64;
+    // Weights are worth a column when they are not all 1.
+    let weighted = clusters.iter().any(|c| c.weight != c.rows as f64);
+    let means = facts.sketch.as_ref().and_then(|s| s.margins.as_ref()).map(|m| &m.means);
+    let mut columns =
+        vec![Column::numbers("cluster"), Column::numbers("rows"), Column::numbers("share")];
+    if weighted {
+        columns.push(Column::numbers("weight"));
+    }
+    columns.push(Column::numbers("cohesion"));
+    if means.is_some() {
+        columns.push(Column::numbers("mean margin"));
+    }
+    columns.extend([
+        Column::numbers("nearest cluster"),
+        Column::numbers("steps that end there"),
+        Column::words("differs most in"),
+    ]);
+    let rows = clusters.iter().enumerate().map(|(j, c)| {
+        let part = c.rows as f64 / n;
+        let mut row = vec![
+            Cell::keyed(j.to_string(), j as f64).series(j),
+            Cell::count(c.rows),
+            Cell::keyed(percent(part), part),
+        ];
+        if weighted {
+            row.push(Cell::number(c.weight));
+        }
+        row.push(Cell::keyed(share(c.cohesion), c.cohesion));
+        if let Some(means) = means {
+            row.push(means.get(j).map_or_else(Cell::default, |m| Cell::number(*m)));
+        }
+        match c.nearest {
+            Some(nearest) => row.extend([
+                Cell::keyed(nearest.to_string(), f64::from(nearest)),
+                Cell::keyed(percent(c.nearest_share), c.nearest_share),
+            ]),
+            None => row.extend([Cell::words("none"), Cell::words("–")]),
+        }
+        let feature = c.features.first().map(|f| {
+            format!("{} ({:+.1} SD)", facts.feature(f.index), f.difference).replace('-', "−")
+        });
+        row.push(Cell::words(feature.unwrap_or_else(|| "–".into())));
+        row
+    });
+    Table {
+        caption: Caption::new(
+            "All clusters",
+            "Nearest is the other cluster that a step from its rows to an anchor and back ends in most often.",
+        ),
+        columns,
+        rows: rows.collect(),
+        half: false,
+    }
+}
+
+/// The map and the graph.
+pub fn rows(facts: &Clustering) -> Option<Section> {
+    let Some(sketch) = &facts.sketch else {
+        let note = "The rows were not at hand when this page was written, so the map, the graph and the margins are missing. In Python, give them: model.report(path, X).";
+        let body = Html::trusted(format!("<p class=\"note\">{}</p>", text(note)));
+        return Some(Section::new("Map and graph", "", [body]));
+    };
+    let parts = [map(facts, &sketch.map, sketch.n_rows).html(), links(&sketch.links).html()];
+    Some(Section::new("Map and graph", "", parts))
+}
+
+fn map(facts: &Clustering, map: &Map, n_rows: usize) -> Scatter {
+    let n = map.rows.len();
+    let shown = if n < n_rows {
+        format!("{} of {}, spread evenly.", count(n), plural(n_rows, "row"))
+    } else {
+        format!("All {}.", plural(n, "row"))
+    };
+    let names = facts.explanation.clusters.iter().enumerate();
+    Scatter {
+        caption: Caption::new(
+            "Map of the rows",
+            format!(
+                "{shown} Every cluster has a disc, similar ones side by side; a row lies at the mean of its anchors, so rows that are hard to place lie between discs."
+            ),
+        ),
+        x: Axis::new("map, to the right", "no unit"),
+        y: Axis::new("map, upwards", "no unit"),
+        series: names.map(|(j, c)| format!("{j} · {}", count(c.rows))).collect(),
+        points: Points {
+            x: map.x.clone(),
+            y: map.y.clone(),
+            series: map.labels.iter().map(|&l| l as usize).collect(),
+        },
+        fields: vec![
+            Field { name: "row".into(), values: map.rows.iter().map(u32::to_string).collect() },
+            Field {
+                name: "cluster".into(),
+                values: map.labels.iter().map(u32::to_string).collect(),
+            },
+            Field {
+                name: "margin".into(),
+                values: map.margins.iter().map(|&m| significant(m, 3)).collect(),
+            },
+        ],
+        equal: true,
+    }
+}
+
+fn links(links: &Links) -> Blocks {
+    Blocks {
+        caption: Caption::new(
+            "The graph between rows and anchors",
+            format!(
+                "{} and {} sorted by cluster. Links inside a cluster have its colour, links between clusters are grey; the stronger, the darker.",
+                plural(links.n_rows, "row"),
+                plural(links.n_columns, "anchor column")
+            ),
+        ),
+        columns: Axis::new("anchors by cluster", ""),
+        rows: Axis::new("rows by cluster", ""),
+        row_groups: links.row_clusters.iter().map(|&c| c as usize).collect(),
+        column_groups: links.column_clusters.iter().map(|&c| c as usize).collect(),
+        cells: links.cells.iter().map(|&(i, j, v)| (i as usize, j as usize, v)).collect(),
+    }
+}
+
+/// Margins, and the rows that could as well be elsewhere.
+pub fn certainty(facts: &Clustering) -> Option<Section> {
+    let margins = facts.sketch.as_ref()?.margins.as_ref()?;
+    let lead = "The margin of a row is how much better its cluster is than the second best: 0 on the border, about 1 in a clear cluster.";
+    Some(Section::new("How sure", lead, [histogram(margins).html(), uncertain(margins).html()]))
+}
+
+fn histogram(margins: &Margins) -> Histogram {
+    let total: u64 = margins.counts.iter().sum();
+    let width = (margins.to - margins.from) / margins.counts.len().max(1) as f64;
+    let low = margins.counts.iter().enumerate();
+    let low: u64 = low
+        .filter(|(i, _)| margins.from + (*i as f64 + 1.0) * width <= 0.1 + 1e-9)
+        .map(|(_, c)| c)
+        .sum();
+    let note = if width <= 0.1 && total > 0 {
+        format!(
+            "{} of the rows lie near a border, below about 0.1.",
+            percent(low as f64 / total as f64)
+        )
+    } else {
+        String::new()
+    };
+    Histogram {
+        caption: Caption::new("Margins of all rows", note),
+        x: Axis::new("margin", "no unit"),
+        y: Axis::new("rows", ""),
+        from: margins.from,
+        to: margins.to,
+        counts: margins.counts.clone(),
+    }
+}
+
+fn uncertain(margins: &Margins) -> Table {
+    let rows = margins.uncertain.iter().map(|u| {
+        vec![
+            Cell::keyed(u.row.to_string(), f64::from(u.row)),
+            Cell::keyed(u.label.to_string(), f64::from(u.label)).series(u.label as usize),
+            Cell::keyed(u.second.to_string(), f64::from(u.second)).series(u.second as usize),
+            Cell::keyed(significant(u.margin, 3), u.margin),
+        ]
+    });
+    Table {
+        caption: Caption::new("Least certain rows", "Rows count from 0."),
+        columns: ["row", "cluster", "second best", "margin"].map(Column::numbers).to_vec(),
+        rows: rows.collect(),
+        half: true,
+    }
+}
+
+/// Both terms of the objective, or the cut alone.
+pub fn convergence(facts: &Clustering) -> Option<Section> {
+    let c = facts.convergence.as_ref()?;
+    let steps = |values: &[f64], first: usize| -> Vec<(f64, f64)> {
+        values.iter().enumerate().map(|(i, &v)| ((i + first) as f64, v)).collect()
+    };
+    let curve = |title: &str, note: &str, y: &str, values: &[f64], first: usize| {
+        Lines {
+            caption: Caption::new(title, note),
+            x: Axis::new("iteration", ""),
+            y: Axis::new(y, "no unit"),
+            lines: vec![Line::new("", steps(values, first))],
+            whole_x: true,
+            ..Lines::default()
+        }
+        .html()
+    };
+    let mut parts = Vec::new();
+    let learned = !c.objective.is_empty();
+    if learned {
+        parts.push(curve(
+            "Fit of the graph (first term)",
+            "Squared distance of the rows to the mixtures of anchors that stand for them; smaller is better.",
+            "squared distance",
+            &c.residual,
+            0,
+        ));
+    }
+    if !c.cut.is_empty() {
+        let title = if learned { "Cut (second term)" } else { "Cut" };
+        let note = "How well links stay inside balanced clusters; larger is better.";
+        parts.push(curve(title, note, "value of the cut", &c.cut, 1));
+    }
+    if learned {
+        parts.push(curve(
+            "Objective (both terms)",
+            "The first term less the weight lambda times the cut, and small penalties; it never rises.",
+            "objective",
+            &c.objective,
+            0,
+        ));
+    }
+    let mut lead = format!("{}: {}.", plural(c.n_iter, "iteration"), c.stop.text());
+    if !learned {
+        lead += " Anchors and graph were not learned (the default), so the cut is the only term.";
+    }
+    if c.loop_rejected {
+        lead += " Learning anchors and graph was tried and scored worse, so the first cut is kept.";
+    }
+    if parts.is_empty() {
+        lead += " With a single cluster there is nothing to cut.";
+    }
+    Some(Section::new("Convergence", lead, parts))
+}
+
+/// What the automatic choices tried.
+pub fn choices(facts: &Clustering) -> Option<Section> {
+    let mut parts = Vec::new();
+    if let Some(path) = &facts.explanation.k_path {
+        let state =
+            if path.clear { "no other comes near it" } else { "the data do not tell it clearly" };
+        parts.push(
+            Lines {
+                caption: Caption::new(
+                    "Score of every number of clusters",
+                    format!("{} was chosen; {state}.", path.chosen),
+                ),
+                x: Axis::new("clusters", ""),
+                y: Axis::new("score", "0 to 1"),
+                lines: vec![Line::new(
+                    "",
+                    path.tried.iter().map(|t| (t.n_clusters as f64, t.score)).collect(),
+                )],
+                whole_x: true,
+                from_zero: true,
+                ..Lines::default()
+            }
+            .html(),
+        );
+    }
+    let tried = &facts.explanation.tried;
+    if !tried.is_empty() {
+        let rows = tried.iter().map(|t| {
+            let on = t.association.iter().map(|(graph, a)| format!("{graph} {}", share(*a)));
+            let note = match (t.kept, t.ruled_out) {
+                (true, _) => "kept",
+                (_, true) => "cuts a graph that is in k pieces",
+                _ => "",
+            };
+            vec![
+                Cell::words(&t.graph),
+                Cell::words(&t.start),
+                Cell::keyed(format!("{:.4}", t.score), t.score).best(t.kept),
+                Cell::words(on.collect::<Vec<_>>().join(", ")),
+                Cell::keyed(share(t.balance), t.balance),
+                Cell::words(note),
+            ]
+        });
+        let table = Table {
+            caption: Caption::new(
+                "Graphs and starts that were tried",
+                "Association is how well labels hold together on a graph, balance how even their sizes are; both are at most 1.",
+            ),
+            columns: vec![
+                Column::words("graph"),
+                Column::words("start"),
+                Column::numbers("score"),
+                Column::words("association on"),
+                Column::numbers("balance"),
+                Column::words("outcome"),
+            ],
+            rows: rows.collect(),
+            half: false,
+        };
+        parts.push(table.html());
+    }
+    let lead = "Chosen without knowing any classes; the larger score wins.";
+    (!parts.is_empty()).then(|| Section::new("Choices", lead, parts))
+}
+
+/// Seconds per stage.
+pub fn time(facts: &Clustering) -> Option<Section> {
+    if facts.seconds.is_empty() {
+        return None;
+    }
+    let total: f64 = facts.seconds.iter().map(|stage| stage.1).sum();
+    let chart = Bars {
+        caption: Caption::new("Seconds per stage", format!("{} in all.", seconds(total))),
+        categories_axis: Axis::new("stage", ""),
+        values_axis: Axis::new("time", "s"),
+        categories: facts.seconds.iter().map(|stage| stage.0.clone()).collect(),
+        series: vec![BarSeries {
+            values: facts.seconds.iter().map(|stage| Some(stage.1)).collect(),
+            ..BarSeries::default()
+        }],
+        direction: Direction::Right,
+        category_slots: None,
+    };
+    Some(Section::new("Time", "", [chart.html()]))
+}
+
+/// The command and all settings.
+pub fn settings(facts: &Clustering) -> Option<Section> {
+    let mut parts = Vec::new();
+    if let Some(command) = &facts.command {
+        parts.push(Html::trusted(format!(
+            "<figure class=\"chart wide\"><figcaption><h3>The same again</h3><p>Same data, settings and seed give the same labels, for any number of threads.</p></figcaption><pre>{}</pre></figure>\n",
+            text(command)
+        )));
+    }
+    if !facts.settings.is_empty() {
+        let rows = facts.settings.iter();
+        let table = Table {
+            caption: Caption::new("All settings", ""),
+            columns: vec![Column::words("setting"), Column::words("value")],
+            rows: rows.map(|(name, value)| vec![Cell::words(name), Cell::words(value)]).collect(),
+            half: false,
+        };
+        parts.push(table.html());
+    }
+    (!parts.is_empty()).then(|| Section::new("Settings", "", parts))
+}

@@ -1,0 +1,134 @@
+use obcut::{DenseRef, GraphKind, Learn, Matrix, Params, Samples, Silent, fit, synthetic};
+
+use super::*;
+
+/// The page of a fit, with measured seconds left out.
+fn page(samples: &Samples<'_>, params: &Params, names: Vec<String>) -> String {
+    let mut found = fit(samples, None, params, &Silent).unwrap();
+    found.model.set_feature_names(names);
+    let sketch = Sketch::of_fit(&found, samples, None, params.threads, &Silent).unwrap();
+    let mut facts = Clustering { sketch: Some(sketch), ..Clustering::of_fit(&found) };
+    facts.seconds.clear();
+    facts.settings.retain(|(name, _)| name != "threads");
+    clustering(&facts)
+}
+
+fn quick(k: usize) -> Params {
+    Params { graph: GraphKind::Distance, threads: 1, ..Params::new(k) }
+}
+
+#[test]
+fn the_page_has_all_parts_and_all_names_are_text() {
+    let data = synthetic::blobs(600, 3, 3, 0.4, 1);
+    let samples = data.matrix.samples().unwrap();
+    let nasty = "<script>alert(1)</script>";
+    let html = page(&samples, &quick(3), vec![nasty.into(), "b\"c".into(), String::new()]);
+    assert!(!html.contains(nasty));
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    for part in [
+        "Rows per cluster",
+        "Map of the rows",
+        "The graph between rows and anchors",
+        "Margins of all rows",
+        "Least certain rows",
+        "What sets clusters apart",
+        "Nearest to the centre",
+        "column 2",
+        "Convergence",
+        "All settings",
+        "the cut is the only term",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn both_terms_are_shown_when_they_were_learned() {
+    let data = synthetic::blobs(400, 3, 3, 0.6, 2);
+    let samples = data.matrix.samples().unwrap();
+    let params = Params { learn: Learn::AnchorsAndGraph, ..quick(3) };
+    let html = page(&samples, &params, Vec::new());
+    assert!(html.contains("Fit of the graph (first term)") && html.contains("Cut (second term)"));
+}
+
+#[test]
+fn the_first_term_and_the_cut_make_up_the_objective() {
+    let data = synthetic::blobs(400, 3, 3, 0.6, 2);
+    let samples = data.matrix.samples().unwrap();
+    let found = fit(&samples, None, &Params::paper(3), &Silent).unwrap();
+    let c = Convergence::from(&found.trace);
+    assert_eq!((c.residual.len(), c.cut.len()), (c.objective.len(), c.objective.len() - 1));
+    for i in 1..c.objective.len() {
+        // No penalties in the paper's settings, and lambda is 1 as it stands.
+        let sum = c.residual[i] - c.cut[i - 1];
+        assert!((sum - c.objective[i]).abs() <= 1e-9 * sum.abs(), "{sum} {}", c.objective[i]);
+    }
+}
+
+#[test]
+fn the_same_bytes_for_any_number_of_threads() {
+    let data = synthetic::blobs(5_000, 4, 5, 0.7, 4);
+    let samples = data.matrix.samples().unwrap();
+    let one = page(&samples, &quick(5), Vec::new());
+    assert_eq!(one, page(&samples, &Params { threads: 3, ..quick(5) }, Vec::new()));
+}
+
+#[test]
+fn a_page_of_many_rows_and_clusters_stays_below_two_megabytes() {
+    let data = synthetic::blobs(200_000, 3, 100, 0.3, 5);
+    let samples = data.matrix.samples().unwrap();
+    let params = Params { n_anchors: Some(300), ..quick(100) };
+    let html = page(&samples, &params, vec!["a long name of a feature".repeat(3); 3]);
+    assert!(html.len() < 1_500_000, "{}", html.len());
+    assert!(html.contains("88 more clusters"));
+}
+
+#[test]
+fn one_cluster_one_feature_and_sparse_rows_have_a_page() {
+    let x: Vec<f64> = (0..50).map(f64::from).collect();
+    let samples = DenseRef::new(&x, 50, 1).unwrap().into();
+    assert!(page(&samples, &quick(1), Vec::new()).contains("One cluster does not differ"));
+    assert!(page(&samples, &quick(2), vec!["only".into()]).contains("only"));
+    let sparse = Matrix::Sparse64(obcut::Csr {
+        offsets: (0..=50).collect(),
+        columns: (0..50).map(|i| i % 2).collect(),
+        values: x.iter().map(|v| v + 1.0).collect(),
+        n_cols: 30,
+    });
+    let html = page(&sparse.samples().unwrap(), &quick(2), Vec::new());
+    assert!(html.contains("Map of the rows"));
+}
+
+#[test]
+fn without_rows_the_page_says_so() {
+    let data = synthetic::blobs(300, 2, 2, 0.3, 1);
+    let samples = data.matrix.samples().unwrap();
+    let found = fit(&samples, None, &quick(2), &Silent).unwrap();
+    let html = clustering(&Clustering::of_model(&found.model));
+    assert!(html.contains("The rows were not at hand"));
+    assert!(!html.contains("Margins of all rows"));
+}
+
+#[test]
+fn warnings_are_told_in_plain_words() {
+    let data = synthetic::blobs(300, 2, 2, 0.05, 1);
+    let samples = data.matrix.samples().unwrap();
+    let found = fit(&samples, None, &quick(2), &Silent).unwrap();
+    let mut facts = Clustering::of_fit(&found);
+    if let Some(c) = &mut facts.convergence {
+        (c.stop, c.n_idle, c.n_pieces) = (StopReason::MaxIter, 3, 2);
+    }
+    let html = clustering(&facts);
+    assert!(html.contains("3 anchors have no rows linked to them"));
+    assert!(html.contains("The graph is not connected") && html.contains("was still rising"));
+}
+
+#[test]
+fn facts_travel_as_json() {
+    let data = synthetic::blobs(300, 2, 2, 0.3, 1);
+    let samples = data.matrix.samples().unwrap();
+    let found = fit(&samples, None, &quick(2), &Silent).unwrap();
+    let facts = Clustering::of_fit(&found);
+    let back: Clustering = serde_json::from_str(&serde_json::to_string(&facts).unwrap()).unwrap();
+    assert_eq!(clustering(&back), clustering(&facts));
+}

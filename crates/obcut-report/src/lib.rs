@@ -1,0 +1,21 @@
+//! Reports as one self-contained HTML page: facts in, a `String` out; no files, no network.
+//!
+//! [`clustering()`] writes the page of a clustering. Its pictures are the components of [`chart`], which
+//! serve other pages as well: each is a small struct of plain data, and `html()` draws it. A [`page::Page`]
+//! holds them together with the style and the script.
+//!
+//! All text goes through [`html::text`], so that a column named `<script>` is only text. A page holds no date
+//! and depends on no thread: the same facts give the same bytes.
+
+pub mod chart;
+pub mod clustering;
+pub mod html;
+pub mod number;
+pub mod page;
+pub mod palette;
+pub mod sketch;
+
+pub use clustering::{Clustering, Convergence, Data, Scores, clustering};
+pub use html::Html;
+pub use page::{Page, Section};
+pub use sketch::{Labelled, Sketch};

@@ -1,0 +1,126 @@
+//! Numbers as people read them.
+
+/// A number with `digits` significant digits at most, commas between thousands.
+pub fn significant(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return if value.is_nan() { "–".into() } else { value.to_string() };
+    }
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e9).contains(&size) {
+        let text = format!("{value:.*e}", digits.saturating_sub(1));
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let mantissa = trimmed(mantissa);
+        return format!("{mantissa} × 10{}", raised(exponent.parse().unwrap_or(0)));
+    }
+    let whole_digits = if size < 1.0 {
+        // Zeros after the point are not significant.
+        if size == 0.0 { 1 } else { 1 + size.log10().floor() as i64 }
+    } else {
+        size.log10().floor() as i64 + 1
+    };
+    let decimals = (digits as i64 - whole_digits).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    let text = trimmed(&text);
+    let (sign, text) = match text.strip_prefix('-') {
+        Some("0") => ("", "0"),
+        Some(rest) => ("−", rest),
+        None => ("", text),
+    };
+    match text.split_once('.') {
+        Some((whole, part)) => format!("{sign}{}.{part}", commas(whole)),
+        None => format!("{sign}{}", commas(text)),
+    }
+}
+
+/// A number for a table or a sentence: four significant digits.
+pub fn number(value: f64) -> String {
+    significant(value, 4)
+}
+
+/// A number beside a tick: short, thousands as k, M and G.
+pub fn tick(value: f64) -> String {
+    let size = value.abs();
+    let (unit, letter) = match size {
+        s if s >= 1e12 => return significant(value, 3),
+        s if s >= 1e9 => (1e9, "G"),
+        s if s >= 1e6 => (1e6, "M"),
+        s if s >= 1e4 => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    significant(value / unit, 6) + letter
+}
+
+/// A count with commas between thousands.
+pub fn count(value: usize) -> String {
+    commas(&value.to_string())
+}
+
+/// `1 row`, `2 rows`.
+pub fn plural(value: usize, word: &str) -> String {
+    format!("{} {word}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// A part of one in per cent.
+pub fn percent(part: f64) -> String {
+    significant(100.0 * part, if part.abs() < 0.1 { 2 } else { 3 }) + " %"
+}
+
+/// Seconds, as short as they are.
+pub fn seconds(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{} s", significant(v, 4)),
+        v if v >= 1.0 => format!("{} s", significant(v, 3)),
+        v if v >= 0.001 => format!("{} ms", significant(1e3 * v, 3)),
+        0.0 => "0 s".into(),
+        _ => "below 1 ms".into(),
+    }
+}
+
+fn trimmed(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+fn commas(digits: &str) -> String {
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// An exponent in small raised digits.
+pub(crate) fn raised(exponent: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raise = |c: char| c.to_digit(10).map_or('⁻', |d| DIGITS[d as usize]);
+    exponent.to_string().chars().map(raise).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(-0.0), "0");
+        assert_eq!(number(1234.56), "1,235");
+        assert_eq!(number(-0.012345), "−0.01235");
+        assert_eq!(number(1.5e12), "1.5 × 10¹²");
+        assert_eq!(number(2e-7), "2 × 10⁻⁷");
+        assert_eq!(number(f64::NAN), "–");
+    }
+
+    #[test]
+    fn ticks_counts_and_shares() {
+        assert_eq!(
+            (tick(200_000.0), tick(2.5e6), tick(0.2)),
+            ("200k".into(), "2.5M".into(), "0.2".into())
+        );
+        assert_eq!((count(1_234_567), plural(1, "row")), ("1,234,567".into(), "1 row".into()));
+        assert_eq!((percent(0.1234), percent(0.0123)), ("12.3 %".into(), "1.2 %".into()));
+        assert_eq!((seconds(0.0123), seconds(12.345)), ("12.3 ms".into(), "12.3 s".into()));
+    }
+}

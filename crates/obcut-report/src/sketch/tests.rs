@@ -1,0 +1,72 @@
+use obcut::{CsrRef, DenseRef, GraphKind, Ints, Params, Silent, fit, synthetic};
+
+use super::*;
+
+fn sketch(data: &synthetic::Labelled, k: usize, threads: usize) -> Sketch {
+    let samples = data.matrix.samples().unwrap();
+    let params = Params { graph: GraphKind::Distance, threads, ..Params::new(k) };
+    let found = fit(&samples, None, &params, &Silent).unwrap();
+    Sketch::of_fit(&found, &samples, None, threads, &Silent).unwrap()
+}
+
+#[test]
+fn a_sketch_is_the_same_for_any_number_of_threads_and_travels_as_json() {
+    let data = synthetic::blobs(8_000, 5, 4, 0.6, 3);
+    let one = sketch(&data, 4, 1);
+    assert_eq!(one, sketch(&data, 4, 3));
+    let back: Sketch = serde_json::from_str(&serde_json::to_string(&one).unwrap()).unwrap();
+    assert_eq!(back, one);
+    assert!(one.map.rows.len() <= MAP_ROWS + 12);
+    assert_eq!(one.typical.len(), 4);
+    let margins = one.margins.unwrap();
+    assert_eq!(margins.counts.iter().sum::<u64>(), 8_000);
+    assert_eq!(margins.uncertain.len(), UNCERTAIN);
+    assert!(margins.uncertain.is_sorted_by(|a, b| a.margin <= b.margin));
+    assert!(margins.uncertain.iter().all(|u| u.label != u.second));
+}
+
+#[test]
+fn blocks_of_clear_clusters_lie_on_the_diagonal() {
+    let data = synthetic::blobs(900, 3, 3, 0.05, 1);
+    let links = sketch(&data, 3, 1).links;
+    assert!(links.row_clusters.is_sorted() && links.column_clusters.is_sorted());
+    let inside = |c: &&(u32, u32, f64)| {
+        links.row_clusters[c.0 as usize] == links.column_clusters[c.1 as usize]
+    };
+    assert!(!links.cells.is_empty());
+    assert_eq!(links.cells.iter().filter(inside).count(), links.cells.len());
+}
+
+#[test]
+fn one_cluster_and_one_feature_have_a_sketch() {
+    let x: Vec<f64> = (0..60).map(f64::from).collect();
+    let samples = DenseRef::new(&x, 60, 1).unwrap().into();
+    for k in [1, 2] {
+        let found = fit(&samples, None, &Params::new(k), &Silent).unwrap();
+        let sketch = Sketch::of_fit(&found, &samples, None, 1, &Silent).unwrap();
+        assert_eq!(sketch.margins.is_none(), k == 1);
+        assert_eq!(sketch.map.rows.len(), 60);
+    }
+}
+
+#[test]
+fn sparse_rows_and_rows_by_a_model_give_the_same_sketch() {
+    let x: Vec<f64> = (0..120).flat_map(|i| [f64::from(i % 4), f64::from(i / 60) * 50.0]).collect();
+    let dense: Samples<'_> = DenseRef::new(&x, 120, 2).unwrap().into();
+    let offsets: Vec<i64> = (0..=120).map(|i| 2 * i).collect();
+    let columns: Vec<i64> = (0..240).map(|i| i % 2).collect();
+    let sparse: Samples<'_> =
+        CsrRef::new(Ints::I64(&offsets), Ints::I64(&columns), &x, 2).unwrap().into();
+    let found = fit(&sparse, None, &Params::new(2), &Silent).unwrap();
+    let a = Sketch::of_fit(&found, &sparse, None, 1, &Silent).unwrap();
+    let b = Sketch::of_rows(&found.model, &dense, 1, &Silent).unwrap();
+    assert_eq!((a.map.rows, a.map.labels, a.typical), (b.map.rows, b.map.labels, b.typical));
+}
+
+#[test]
+fn cells_never_hold_two_clusters() {
+    let clusters: Vec<u32> = (0..1000).map(|i| i % 7).collect();
+    let (cell, of_cell) = cells(&clusters, 8);
+    assert!(of_cell.len() <= CELLS && of_cell.is_sorted());
+    assert!(clusters.iter().zip(&cell).all(|(c, &cell)| of_cell[cell as usize] == *c));
+}
