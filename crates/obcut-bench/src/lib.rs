@@ -12,12 +12,14 @@
 //! | `table`   | Markdown, CSV and LaTeX                                            |
 //! | `printed` | the figures that the paper prints                                  |
 //! | `results` | the document that a suite makes                                    |
+//! | `page`    | the same as an HTML page                                           |
 //!
 //! Labels are read by the scorer alone, except where a grid is chosen with them, which the tables say.
 
 pub mod data;
 mod error;
 mod machine;
+pub mod page;
 pub mod plan;
 pub mod printed;
 pub mod record;

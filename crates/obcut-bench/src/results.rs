@@ -214,6 +214,15 @@ fn times(summary: &Summary) -> String {
             std::iter::once(escape(&data.name)).chain(row.iter().map(time)).collect()
         })
         .collect();
+    format!(
+        "### Seconds and memory of one run\n\nMean seconds of the fit, and the most memory of its process, data included. {}.\n\n{}\n",
+        escape(&ways(summary)),
+        markdown(&header, &rows)
+    )
+}
+
+/// Threads, runs at once, version and machine of the runs.
+pub(crate) fn ways(summary: &Summary) -> String {
     let runs = summary.cells.iter().flatten().flatten().filter_map(|cell| match cell {
         Cell::Scored(scored) => scored.runs.first(),
         Cell::NotAvailable(_) => None,
@@ -228,11 +237,7 @@ fn times(summary: &Summary) -> String {
         .collect();
     ways.sort();
     ways.dedup();
-    format!(
-        "### Seconds and memory of one run\n\nMean seconds of the fit, and the most memory of its process, data included. {}.\n\n{}\n",
-        escape(&ways.join("; ")),
-        markdown(&header, &rows)
-    )
+    ways.join("; ")
 }
 
 fn time(cell: &Option<Cell>) -> String {

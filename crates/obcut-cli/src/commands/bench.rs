@@ -14,7 +14,7 @@ use obcut_bench::runner::Standing;
 use obcut_bench::suite::Kind;
 use obcut_bench::summary::{Cell, Metric};
 use obcut_bench::table::{self, ScoreTable};
-use obcut_bench::{Budget, Error, Options, Suite, Summary, Watch, results};
+use obcut_bench::{Budget, Error, Options, Suite, Summary, Watch, page, results};
 use serde::Serialize;
 use serde_json::json;
 
@@ -64,6 +64,9 @@ pub struct BenchArgs {
     /// Folder for records and tables [default: obcut-bench/SUITE]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     out: Option<PathBuf>,
+    /// Write a report with tables and pictures: one HTML file; it is replaced when it exists
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    report: Option<PathBuf>,
     /// Forget the runs that are finished, and start anew
     #[arg(long, help_heading = OUTPUT)]
     fresh: bool,
@@ -117,6 +120,7 @@ struct Job {
     suite: Suite,
     options: Options,
     folder: PathBuf,
+    report: Option<PathBuf>,
     fresh: bool,
     tables_only: bool,
 }
@@ -134,6 +138,8 @@ struct Report {
     shuffled: bool,
     records: PathBuf,
     tables: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<PathBuf>,
     scores: Vec<ScoreFacts>,
 }
 
@@ -172,7 +178,18 @@ impl Job {
             threads,
             budget: Budget { seconds: suite.seconds, bytes: (suite.gib * GIB) as u64 },
         };
-        Ok(Self { suite, options, folder, fresh: args.fresh, tables_only: args.tables_only })
+        let report = args.report.clone();
+        if let Some(path) = &report {
+            obcut_data::check_writable(path, true)?;
+        }
+        Ok(Self {
+            suite,
+            options,
+            folder,
+            report,
+            fresh: args.fresh,
+            tables_only: args.tables_only,
+        })
     }
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
@@ -196,7 +213,7 @@ impl Job {
             })?
         };
         let summary = Summary::new(&self.suite, &records);
-        let tables = interrupt::writing(|| self.write(&summary, &records))?;
+        let tables = interrupt::writing(|| self.write(&summary, &records, &plan))?;
         let report = self.report(&plan, &records, &summary, tables);
         if talk.json {
             return Ok(output::print_json(&report)?);
@@ -215,7 +232,12 @@ impl Job {
         Fault::Stopped(text).into()
     }
 
-    fn write(&self, summary: &Summary, records: &Records) -> anyhow::Result<Vec<PathBuf>> {
+    fn write(
+        &self,
+        summary: &Summary,
+        records: &Records,
+        plan: &Plan,
+    ) -> anyhow::Result<Vec<PathBuf>> {
         let mut files = vec![
             ("tables.md", results::document(&self.suite, records)),
             ("tables.csv", table::csv(summary)),
@@ -230,6 +252,10 @@ impl Job {
             let path = self.folder.join(name);
             obcut_data::write_atomic(&path, true, |file| file.write_all(text.as_bytes()))?;
             written.push(path);
+        }
+        if let Some(path) = &self.report {
+            let text = page::page(&self.suite, records, &plan.missing);
+            obcut_data::write_atomic(path, true, |file| file.write_all(text.as_bytes()))?;
         }
         Ok(written)
     }
@@ -273,6 +299,7 @@ impl Job {
             shuffled: self.suite.shuffle,
             records: self.options.records.clone(),
             tables,
+            report: self.report.clone(),
             scores,
         }
     }
@@ -310,6 +337,9 @@ impl Job {
                 if path == &report.tables[0] { "tables" } else { "" },
                 path.display().to_string(),
             );
+        }
+        if let Some(path) = &report.report {
+            card.line("report", path.display().to_string());
         }
         card.line("records", report.records.display().to_string());
         let mut warnings = Vec::new();

@@ -1,0 +1,444 @@
+//! What a suite found, as one HTML page.
+
+use obcut_report::chart::{
+    Axis, BarSeries, Bars, Caption, Cell as Field, Column, Direction, Heat, Line, Lines, LogSwitch,
+    Table,
+};
+use obcut_report::{Html, Page, Section, number};
+
+use crate::printed::Printed;
+use crate::record::Records;
+use crate::results::{surfaces, ways};
+use crate::suite::{Kind, Suite};
+use crate::summary::{Cell, Metric, Scored, Summary};
+use crate::table::{Entry, ScoreTable};
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// The page of a suite, as far as its runs are finished. `missing` names data sets that are not there.
+pub fn page(suite: &Suite, records: &Records, missing: &[String]) -> String {
+    let summary = Summary::new(suite, records);
+    let mut sections = match suite.kind {
+        Kind::Scores => scores(&summary),
+        Kind::Sensitivity => vec![sensitivity(suite, records)],
+        Kind::Convergence => vec![convergence(&summary)],
+        Kind::Scaling => vec![scaling(&summary)],
+    };
+    sections.push(times(&summary));
+    sections.extend(unavailable(&summary));
+    sections.push(protocol(suite, &summary));
+    Page {
+        title: suite.title.clone(),
+        subtitle: suite.about.trim().replace('\n', " "),
+        tiles: tiles(suite, &summary),
+        warnings: warnings(suite, &summary, missing),
+        sections,
+        footer: format!("obcut {}, obcut bench {}", env!("CARGO_PKG_VERSION"), suite.name),
+    }
+    .html()
+}
+
+/// All finished runs.
+fn scored(summary: &Summary) -> impl Iterator<Item = &Scored> {
+    summary.cells.iter().flatten().flatten().filter_map(|cell| match cell {
+        Cell::Scored(scored) => Some(scored),
+        Cell::NotAvailable(_) => None,
+    })
+}
+
+fn tiles(suite: &Suite, summary: &Summary) -> Vec<(String, String)> {
+    let runs: usize = scored(summary).map(|scored| scored.runs.len()).sum();
+    let seeds = scored(summary).map(|scored| scored.runs.len()).max().unwrap_or(0);
+    let mut tiles = vec![
+        ("data sets".to_string(), summary.data.len().to_string()),
+        ("methods".to_string(), summary.methods.len().to_string()),
+        ("seeds".to_string(), seeds.to_string()),
+        ("runs shown".to_string(), number::count(runs)),
+    ];
+    if suite.kind == Kind::Scores {
+        let table = ScoreTable::new(summary, Metric::Nmi);
+        let ranks = table.averages.iter().zip(&table.columns);
+        let ranks = ranks.filter_map(|(average, name)| average.map(|(_, rank)| (rank, name)));
+        if let Some((rank, name)) = ranks.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            tiles.push(("best average rank (NMI)".into(), format!("{name}, {rank:.2}")));
+        }
+    }
+    tiles
+}
+
+fn warnings(suite: &Suite, summary: &Summary, missing: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    if !suite.shuffle {
+        out.push("rows were not shuffled: files that are sorted by class can raise scores".into());
+    }
+    if !missing.is_empty() {
+        out.push(format!("data sets that were not found and are left out: {}", missing.join(", ")));
+    }
+    let counts = || scored(summary).map(|scored| scored.runs.len());
+    if counts().min() != counts().max() {
+        out.push(format!(
+            "not all cells have the same number of seeds: from {} to {}",
+            counts().min().unwrap_or(0),
+            counts().max().unwrap_or(0)
+        ));
+    }
+    let differ: Vec<&str> = summary
+        .data
+        .iter()
+        .filter(|data| data.printed.is_some() && data.differs.is_some())
+        .map(|data| data.name.as_str())
+        .collect();
+    if !differ.is_empty() {
+        let names = differ.join(", ");
+        out.push(format!(
+            "rebuilt, and so not the data sets of the paper, whatever their name: {names}"
+        ));
+    }
+    out
+}
+
+fn scores(summary: &Summary) -> Vec<Section> {
+    let tables = Metric::ALL.map(|metric| score_table(&ScoreTable::new(summary, metric)));
+    let bars = (0..summary.data.len()).map(|d| score_bars(summary, d));
+    let mut sections = vec![
+        Section::new(
+            "Scores",
+            "Mean ± standard deviation over the seeds, in percent. A click on a head sorts; the best two of a data set are marked.",
+            tables,
+        ),
+        Section::new("Data sets", "NMI of every method; whiskers are standard deviations.", bars),
+    ];
+    sections.insert(1, ranks(summary));
+    sections.extend(print(summary));
+    sections
+}
+
+/// Methods in lines, so that they can be sorted by data set and by rank.
+fn score_table(table: &ScoreTable) -> Html {
+    let mut columns = vec![Column::words("method")];
+    columns.extend(table.rows.iter().map(|(name, _)| Column::numbers(name)));
+    if table.n_ranked > 0 {
+        columns.push(Column::numbers("average score"));
+        columns.push(Column::numbers("average rank"));
+    }
+    let best = table.averages.iter().flatten().map(|(_, rank)| *rank).fold(f64::INFINITY, f64::min);
+    let rows = table.columns.iter().enumerate().map(|(m, label)| {
+        let mut row = vec![Field::words(label)];
+        row.extend(table.rows.iter().map(|(_, entries)| match &entries[m] {
+            Entry::Score { mean, deviation, rank, .. } => {
+                Field::mean(*mean, *deviation, 2).best(*rank <= 2)
+            }
+            Entry::NotAvailable => Field::words("N/A"),
+            Entry::Absent => Field::words(""),
+        }));
+        if table.n_ranked > 0 {
+            let (score, rank) = match table.averages[m] {
+                Some((score, rank)) => (score, Some(rank)),
+                None => (None, None),
+            };
+            row.push(score.map_or(Field::words("–"), |s| Field::keyed(format!("{s:.2}"), s)));
+            row.push(rank.map_or(Field::words("–"), |r| {
+                Field::keyed(format!("{r:.2}"), r).best(r == best)
+            }));
+        }
+        row
+    });
+    let note = match table.n_ranked {
+        0 => String::new(),
+        n => format!("Averages over {}.", number::plural(n, "data set")),
+    };
+    let caption = Caption::new(format!("{} (%)", table.metric.name()), note);
+    Table { caption, columns, rows: rows.collect(), half: false }.html()
+}
+
+fn score_bars(summary: &Summary, d: usize) -> Html {
+    let data = &summary.data[d];
+    let there: Vec<usize> =
+        (0..summary.methods.len()).filter(|&m| summary.cells[d][m].is_some()).collect();
+    let score = |m: &usize| match &summary.cells[d][*m] {
+        Some(Cell::Scored(scored)) => Some(scored.score(Metric::Nmi)),
+        _ => None,
+    };
+    let size = data.size.map_or(String::new(), |(rows, features, classes)| {
+        let [rows, features] = [rows, features].map(number::count);
+        format!("{rows} rows, {features} features, {classes} classes.")
+    });
+    let differs = match &data.differs {
+        Some(how) => format!(" Not the paper's data set: {how}."),
+        None => String::new(),
+    };
+    Bars {
+        caption: Caption::new(&data.name, size + &differs),
+        categories_axis: Axis::new("method", ""),
+        values_axis: Axis::new("NMI", "%"),
+        categories: there.iter().map(|&m| summary.methods[m].label.clone()).collect(),
+        series: vec![BarSeries {
+            name: String::new(),
+            values: there.iter().map(|m| score(m).map(|s| s.0)).collect(),
+            spread: there.iter().map(|m| score(m).map(|s| s.1)).collect(),
+            slot: None,
+        }],
+        direction: Direction::Right,
+        category_slots: Some(there.iter().map(|&m| slot(summary, m)).collect()),
+    }
+    .html()
+}
+
+/// Our own method stands out by its colour.
+fn slot(summary: &Summary, method: usize) -> usize {
+    usize::from(!summary.methods[method].label.starts_with("OBCut"))
+}
+
+fn ranks(summary: &Summary) -> Section {
+    let ranked = summary.ranked();
+    let metrics = [Metric::Nmi, Metric::Acc, Metric::Pur, Metric::Ari];
+    let tables = metrics.map(|metric| ScoreTable::new(summary, metric));
+    let series = tables.iter().map(|table| BarSeries {
+        name: table.metric.name().into(),
+        values: ranked.iter().map(|&m| table.averages[m].map(|(_, rank)| rank)).collect(),
+        spread: Vec::new(),
+        slot: None,
+    });
+    let note = format!(
+        "Mean rank over {} where all of these ran: 1 is the best, methods without a score share the last rank.",
+        number::plural(tables[0].n_ranked, "data set")
+    );
+    let bars = Bars {
+        caption: Caption::new("Average rank", note),
+        categories_axis: Axis::new("method", ""),
+        values_axis: Axis::new("average rank", "1 is best"),
+        categories: ranked.iter().map(|&m| summary.methods[m].label.clone()).collect(),
+        series: series.collect(),
+        direction: Direction::Right,
+        category_slots: None,
+    };
+    Section::new("Ranks", "", [bars.html()])
+}
+
+/// Ours beside the print.
+fn print(summary: &Summary) -> Option<Section> {
+    let printed = Printed::tables();
+    let mut rows = Vec::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        let Some(name) = &data.printed else { continue };
+        for (method, cell) in summary.methods.iter().zip(row) {
+            let (Some(column), Some(cell)) = (&method.printed, cell) else { continue };
+            let mut line = vec![
+                Field::words(&data.name),
+                Field::words(if data.differs.is_some() { "no" } else { "yes" }),
+                Field::words(&method.label),
+            ];
+            for metric in [Metric::Nmi, Metric::Acc, Metric::Pur] {
+                line.push(match cell {
+                    Cell::Scored(scored) => {
+                        let mean = scored.score(metric).0;
+                        Field::keyed(format!("{mean:.2}"), mean)
+                    }
+                    Cell::NotAvailable(_) => Field::words("N/A"),
+                });
+                line.push(match printed.figure(metric, name, column).flatten() {
+                    Some((mean, _)) => Field::keyed(format!("{mean:.2}"), mean),
+                    None => Field::words("N/A"),
+                });
+            }
+            rows.push(line);
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let mut columns =
+        vec![Column::words("data set"), Column::words("same data"), Column::words("method")];
+    for metric in ["NMI", "ACC", "PUR"] {
+        columns.push(Column::numbers(format!("{metric}, ours")));
+        columns.push(Column::numbers(format!("{metric}, print")));
+    }
+    let caption = Caption::new(
+        "Ours and what the paper prints (%)",
+        "Where the data are not the same, the figures cannot be compared.",
+    );
+    let table = Table { caption, columns, rows, half: false };
+    Some(Section::new("Beside the print", "", [table.html()]))
+}
+
+fn sensitivity(suite: &Suite, records: &Records) -> Section {
+    let mut parts = Vec::new();
+    for surface in surfaces(suite, records) {
+        for (index, metric) in Metric::ALL.into_iter().enumerate().take(3) {
+            let heat = Heat {
+                caption: Caption::new(
+                    format!("{}: {} of {}", surface.data, metric.name(), surface.method),
+                    "",
+                ),
+                x: Axis::new(&surface.settings[1], ""),
+                y: Axis::new(&surface.settings[0], ""),
+                value: Axis::new(metric.name(), "%"),
+                columns: surface.columns.clone(),
+                rows: surface.rows.clone(),
+                values: surface
+                    .values
+                    .iter()
+                    .map(|row| row.iter().map(|cell| cell.map(|scores| scores[index])).collect())
+                    .collect(),
+                range: None,
+            };
+            parts.push(heat.html());
+        }
+    }
+    Section::new("Scores over two settings", "Means over the seeds.", parts)
+}
+
+fn convergence(summary: &Summary) -> Section {
+    let mut parts = Vec::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        let mut lines = Vec::new();
+        for (method, cell) in summary.methods.iter().zip(row) {
+            let Some(Cell::Scored(scored)) = cell else { continue };
+            let Some(run) = scored.runs.first() else { continue };
+            let values = run.outcome.objective.iter().enumerate();
+            let points: Vec<(f64, f64)> = values.map(|(i, &v)| (i as f64, v)).collect();
+            if !points.is_empty() {
+                lines.push(Line::new(&method.label, points));
+            }
+        }
+        if lines.is_empty() {
+            continue;
+        }
+        let chart = Lines {
+            caption: Caption::new(&data.name, "Objective of the first seed; smaller is better."),
+            x: Axis::new("iteration", ""),
+            y: Axis::new("objective", ""),
+            lines,
+            whole_x: true,
+            from_zero: false,
+            log: LogSwitch::Never,
+            log_first: false,
+        };
+        parts.push(chart.html());
+    }
+    Section::new("Objective by iteration", "", parts)
+}
+
+fn scaling(summary: &Summary) -> Section {
+    let curves = |value: &dyn Fn(&Scored) -> Option<f64>| -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (m, method) in summary.methods.iter().enumerate() {
+            let mut points = Vec::new();
+            for (data, row) in summary.data.iter().zip(&summary.cells) {
+                if let (Some((rows, _, _)), Some(Cell::Scored(scored))) = (data.size, &row[m])
+                    && let Some(y) = value(scored)
+                {
+                    points.push((rows as f64, y));
+                }
+            }
+            if !points.is_empty() {
+                lines.push(Line { name: method.label.clone(), points, slot: Some(m) });
+            }
+        }
+        lines
+    };
+    let chart = |title: &str, note: &str, y: Axis, lines: Vec<Line>| {
+        Lines {
+            caption: Caption::new(title, note),
+            x: Axis::new("rows", ""),
+            y,
+            lines,
+            whole_x: false,
+            from_zero: true,
+            log: LogSwitch::Both,
+            log_first: true,
+        }
+        .html()
+    };
+    let seconds = chart(
+        "Seconds",
+        "Of the method, reading left out. A curve ends where a run was over budget.",
+        Axis::new("seconds per run", "s"),
+        curves(&|scored| Some(scored.seconds())),
+    );
+    let memory = chart(
+        "Memory",
+        "The most that the process of a run held, data included.",
+        Axis::new("memory", "GiB"),
+        curves(&|scored| scored.peak_bytes().map(|bytes| bytes as f64 / GIB)),
+    );
+    Section::new("Against the number of rows", "", [seconds, memory])
+}
+
+fn times(summary: &Summary) -> Section {
+    let table = |title: &str, note: &str, value: &dyn Fn(&Scored) -> Option<f64>| {
+        let mut columns = vec![Column::words("method")];
+        columns.extend(summary.data.iter().map(|data| Column::numbers(&data.name)));
+        let rows = summary.methods.iter().enumerate().map(|(m, method)| {
+            let mut row = vec![Field::words(&method.label)];
+            row.extend(summary.cells.iter().map(|cells| {
+                match &cells[m] {
+                    Some(Cell::Scored(scored)) => value(scored)
+                        .map_or(Field::words(""), |v| Field::keyed(number::significant(v, 3), v)),
+                    Some(Cell::NotAvailable(_)) => Field::words("N/A"),
+                    None => Field::words(""),
+                }
+            }));
+            row
+        });
+        Table { caption: Caption::new(title, note), columns, rows: rows.collect(), half: false }
+            .html()
+    };
+    let seconds = table("Seconds (s)", "Mean over the seeds, reading left out.", &|scored| {
+        Some(scored.seconds())
+    });
+    let memory = table("Memory (GiB)", "The most that a process held, data included.", &|scored| {
+        scored.peak_bytes().map(|bytes| bytes as f64 / GIB)
+    });
+    Section::new("Seconds and memory", ways(summary), [seconds, memory])
+}
+
+fn unavailable(summary: &Summary) -> Option<Section> {
+    let mut rows = Vec::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in summary.methods.iter().zip(row) {
+            if let Some(Cell::NotAvailable(why)) = cell {
+                rows.push([&data.name, &method.label, why].map(Field::words).to_vec());
+            }
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let table = Table {
+        caption: Caption::new("Why there is no score", ""),
+        columns: ["data set", "method", "why"].map(Column::words).to_vec(),
+        rows,
+        half: false,
+    };
+    Some(Section::new("Not available", "", [table.html()]))
+}
+
+fn protocol(suite: &Suite, summary: &Summary) -> Section {
+    let mut rows = Vec::new();
+    let mut line =
+        |name: &str, text: String| rows.push(vec![Field::words(name), Field::words(text)]);
+    line("command", format!("obcut bench {} --seeds {}", suite.name, suite.seeds));
+    let order =
+        if suite.shuffle { "shuffled by the seed before every run" } else { "as in the files" };
+    line("rows", order.into());
+    line("labels", "read by the scorer alone, except where settings are chosen with them".into());
+    line("budget of a run", format!("{} s, {} GiB", suite.seconds, suite.gib));
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in summary.methods.iter().zip(row) {
+            if let Some(Cell::Scored(Scored { chosen: Some(chosen), .. })) = cell {
+                line(
+                    &format!("{}, {}", method.label, data.name),
+                    format!("{chosen}, chosen with the labels by mean NMI"),
+                );
+            }
+        }
+    }
+    let table = Table {
+        caption: Caption::new("How the runs were made", ""),
+        columns: vec![Column::words("what"), Column::words("how")],
+        rows,
+        half: false,
+    };
+    Section::new("Protocol", "", [table.html()])
+}
