@@ -60,7 +60,7 @@ fn tiles(suite: &Suite, summary: &Summary) -> Vec<(String, String)> {
         let ranks = table.averages.iter().zip(&table.columns);
         let ranks = ranks.filter_map(|(average, name)| average.map(|(_, rank)| (rank, name)));
         if let Some((rank, name)) = ranks.min_by(|a, b| a.0.total_cmp(&b.0)) {
-            tiles.push(("best average rank (NMI)".into(), format!("{name}, {rank:.2}")));
+            tiles.push((format!("best average rank (NMI): {name}"), format!("{rank:.2}")));
         }
     }
     tiles

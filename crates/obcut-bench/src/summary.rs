@@ -106,10 +106,11 @@ pub struct Summary {
 }
 
 impl Scored {
-    /// Mean and sample deviation of a score in percent.
+    /// Mean and sample deviation of a score in percent. What is 0 to two decimals is 0 without a sign.
     pub fn score(&self, metric: Metric) -> (f64, f64) {
         let scores = self.runs.iter().filter_map(|run| run.outcome.scores);
-        mean_and_deviation(scores.map(|s| metric.of(&s)))
+        let (mean, deviation) = mean_and_deviation(scores.map(|s| metric.of(&s)));
+        (if mean.abs() < 0.005 { 0.0 } else { mean }, deviation)
     }
 
     /// Mean seconds.
