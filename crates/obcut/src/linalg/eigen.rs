@@ -11,17 +11,17 @@ use crate::random::Stream;
 
 /// Up to this size the whole decomposition is cheap.
 const DENSE: usize = 320;
-/// Blocks beside the first in a Krylov basis, at least,
-const FEWEST_POWERS: usize = 3;
-/// and at most, when blocks are narrow: high powers tell close eigenvalues apart.
-const MOST_POWERS: usize = 12;
-/// Columns that a basis of narrow blocks is filled up to.
+/// Widest block. Wider ones find more copies of an eigenvalue at once, narrower ones need fewer products.
+const WIDEST: usize = 32;
+/// Columns that a basis has at least.
 const NARROW: usize = 120;
 /// Restarts at most; ten are rarely needed.
 const RESTARTS: usize = 30;
 /// Residual, relative to the largest eigenvalue, at which a pair has converged. Eigenvalues are then
 /// right to its square.
 const TOLERANCE: f64 = 1e-4;
+/// Eigenvalues closer than this, relative to the largest, are copies of one.
+const EQUAL: f64 = 1e-6;
 
 /// The `k` largest eigenvalues, descending, and their vectors (n × k, row-major).
 ///
@@ -46,17 +46,23 @@ pub fn largest(
 
 /// Whether a Krylov basis for `k` pairs is well below the size of the matrix, so that iterating pays.
 pub fn iterates(n: usize, k: usize) -> bool {
-    let block = width_of(k);
-    2 * block * (powers_of(block) + 1) <= n
+    2 * basis_of(kept_of(k), block_of(k)) <= n
 }
 
-/// Vectors in a block: some more than asked for speed the last ones up.
-fn width_of(k: usize) -> usize {
+/// Vectors kept at a restart: some more than asked for speed the last ones up.
+fn kept_of(k: usize) -> usize {
     k + (k / 4).max(6)
 }
 
-fn powers_of(block: usize) -> usize {
-    (NARROW / block).clamp(FEWEST_POWERS, MOST_POWERS)
+fn block_of(k: usize) -> usize {
+    kept_of(k).min(WIDEST)
+}
+
+/// Columns of a full basis: what is kept, and whole blocks of about one and a half times as many, or as many
+/// as a narrow basis has room for: high powers tell close eigenvalues apart.
+fn basis_of(kept: usize, block: usize) -> usize {
+    let room = (kept + kept / 2).max(NARROW.saturating_sub(kept)).max(3 * block);
+    kept + room.div_ceil(block) * block
 }
 
 /// The same for a matrix that is known by its products with blocks (n × width, row-major).
@@ -67,87 +73,127 @@ pub fn largest_of(
     check: impl Fn() -> Result<(), Error>,
     apply: impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let block = width_of(k);
-    let n_blocks = powers_of(block) + 1;
-    let width = block * n_blocks;
-    let mut first = orthonormal(&stream.values(n * block), n, block);
+    let kept = kept_of(k);
+    let mut block = block_of(k);
+    loop {
+        let found = iterate(n, k, block, stream, &check, &apply)?;
+        // A block finds at most as many copies of an eigenvalue as it has columns.
+        if block >= kept || copies(&found.0) < block {
+            return Ok(found);
+        }
+        block = (2 * block).min(kept);
+    }
+}
+
+/// Length of the longest run of equal values.
+fn copies(values: &[f64]) -> usize {
+    let equal = EQUAL * values.first().map_or(0.0, |v| v.abs());
+    let (mut longest, mut run) = (usize::from(!values.is_empty()), 1);
+    for pair in values.windows(2) {
+        run = if pair[0] - pair[1] <= equal { run + 1 } else { 1 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// Columns of the basis: n × width, row-major.
+struct Block {
+    values: Vec<f64>,
+    width: usize,
+}
+
+/// Block Krylov with thick restarts: Ritz vectors are kept with their images, and the iteration goes on from
+/// what the last image adds to the basis.
+fn iterate(
+    n: usize,
+    k: usize,
+    block: usize,
+    stream: Stream,
+    check: &impl Fn() -> Result<(), Error>,
+    apply: &impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let kept = kept_of(k);
+    let full = basis_of(kept, block);
+    let (mut basis, mut images): (Vec<Block>, Vec<Block>) = (Vec::new(), Vec::new());
+    let mut next = orthonormal(&stream.values(n * block), n, block);
     let mut result = (Vec::new(), Vec::new());
     for _ in 0..RESTARTS {
-        check()?;
-        // Orthonormal blocks V, each the part of A times the last that is new, and their images AV.
-        let (mut basis, mut images) = (vec![first], Vec::new());
-        loop {
+        let mut width: usize = basis.iter().map(|b| b.width).sum();
+        while width < full {
             check()?;
-            let last = &basis[basis.len() - 1];
-            let image = apply(last, block)?;
-            if basis.len() == n_blocks {
-                images.push(image);
-                break;
-            }
+            let image = apply(&next, block)?;
+            basis.push(Block { values: next, width: block });
+            images.push(Block { values: image.clone(), width: block });
+            width += block;
             // Twice, since what is left of a nearly exhausted space is rounding.
-            let next = (0..2).fold(image.clone(), |next, _| new_part(next, &basis, n, block));
-            images.push(image);
-            basis.push(next);
+            next = (0..2).fold(image, |next, _| new_part(next, &basis, n, block));
         }
-        let small = projected(&basis, &images, n, block);
+        let small = projected(&basis, &images, n, width);
         let (values, rotation) = symmetric_eigen(&small, width)?;
-        let (ritz, turn) = take_last(&values, &rotation, width, width, block);
-        let vectors = combined(&basis, &turn, n, block);
-        let images = combined(&images, &turn, n, block);
+        let (ritz, turn) = take_last(&values, &rotation, width, width, kept);
+        let vectors = combined(&basis, &turn, n, kept);
+        let image = combined(&images, &turn, n, kept);
         let worst = (0..k)
             .map(|j| {
                 (0..n)
-                    .map(|i| (images[i * block + j] - ritz[j] * vectors[i * block + j]).powi(2))
+                    .map(|i| (image[i * kept + j] - ritz[j] * vectors[i * kept + j]).powi(2))
                     .sum::<f64>()
                     .sqrt()
             })
             .fold(0.0, f64::max);
-        result = (ritz[..k].to_vec(), columns(&vectors, n, block, k));
+        result = (ritz[..k].to_vec(), columns(&vectors, n, kept, k));
         if worst <= TOLERANCE * ritz[0].abs().max(f64::MIN_POSITIVE) {
             break;
         }
-        first = vectors;
+        basis = vec![Block { values: vectors, width: kept }];
+        images = vec![Block { values: image, width: kept }];
     }
     Ok(result)
 }
 
 /// An orthonormal basis of what a block (n × width) adds to others.
-fn new_part(mut next: Vec<f64>, basis: &[Vec<f64>], n: usize, width: usize) -> Vec<f64> {
-    let mut shared = vec![0.0; width * width];
+fn new_part(mut next: Vec<f64>, basis: &[Block], n: usize, width: usize) -> Vec<f64> {
     for v in basis {
-        transposed_times(v, &next, &mut shared, (width, width, n));
-        add_times(-1.0, v, &shared, &mut next, (n, width, width));
+        let mut shared = vec![0.0; v.width * width];
+        transposed_times(&v.values, &next, &mut shared, (v.width, width, n));
+        add_times(-1.0, &v.values, &shared, &mut next, (n, width, v.width));
     }
     orthonormal(&next, n, width)
 }
 
 /// V'AV for all pairs of blocks, symmetric.
-fn projected(basis: &[Vec<f64>], images: &[Vec<f64>], n: usize, block: usize) -> Vec<f64> {
-    let width = block * basis.len();
+fn projected(basis: &[Block], images: &[Block], n: usize, width: usize) -> Vec<f64> {
     let mut small = vec![0.0; width * width];
-    let mut part = vec![0.0; block * block];
+    let mut top = 0;
     for (a, v) in basis.iter().enumerate() {
-        for (b, image) in images.iter().enumerate().take(a + 1) {
-            transposed_times(v, image, &mut part, (block, block, n));
-            for i in 0..block {
-                for j in 0..block {
-                    let (row, column) = (a * block + i, b * block + j);
+        let mut left = 0;
+        for image in &images[..=a] {
+            let mut part = vec![0.0; v.width * image.width];
+            transposed_times(&v.values, &image.values, &mut part, (v.width, image.width, n));
+            for i in 0..v.width {
+                for j in 0..image.width {
+                    let (row, column) = (top + i, left + j);
                     if row >= column {
-                        small[row * width + column] = part[i * block + j];
-                        small[column * width + row] = part[i * block + j];
+                        small[row * width + column] = part[i * image.width + j];
+                        small[column * width + row] = part[i * image.width + j];
                     }
                 }
             }
+            left += image.width;
         }
+        top += v.width;
     }
     small
 }
 
-/// The blocks, side by side, times a matrix with `block` columns.
-fn combined(blocks: &[Vec<f64>], turn: &[f64], n: usize, block: usize) -> Vec<f64> {
-    let mut out = vec![0.0; n * block];
-    for (v, part) in blocks.iter().zip(turn.chunks_exact(block * block)) {
-        add_times(1.0, v, part, &mut out, (n, block, block));
+/// The blocks, side by side, times a matrix with `columns` columns.
+fn combined(blocks: &[Block], turn: &[f64], n: usize, columns: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * columns];
+    let mut start = 0;
+    for v in blocks {
+        let part = &turn[start * columns..(start + v.width) * columns];
+        add_times(1.0, &v.values, part, &mut out, (n, columns, v.width));
+        start += v.width;
     }
     out
 }
@@ -203,6 +249,39 @@ mod tests {
             assert!((values[j] - all[n - 1 - j]).abs() < 1e-7 * all[n - 1]);
             let norm: f64 = (0..n).map(|i| vectors[i * 8 + j].powi(2)).sum();
             assert!((norm - 1.0).abs() < 1e-10);
+        }
+    }
+
+    #[test]
+    fn many_pairs_agree_with_the_whole_decomposition() {
+        // A slowly falling spectrum, as graphs have.
+        let n = 700;
+        let x = Stream::new(3).values(n * n);
+        let q = orthonormal(&x, n, n);
+        let values: Vec<f64> = (0..n).map(|i| (-(i as f64) / 90.0).exp()).collect();
+        let scaled: Vec<f64> =
+            q.iter().enumerate().map(|(p, v)| v * values[p % n].sqrt()).collect();
+        let a = gram(&scaled, n, n);
+        assert!(iterates(n, 100), "this is to be iterated");
+        let (found, vectors) = largest(&a, n, 100, Stream::new(2), || Ok(())).unwrap();
+        for j in 0..100 {
+            assert!((found[j] - values[j]).abs() < 1e-6, "{j}: {} {}", found[j], values[j]);
+            let product: f64 = (0..n).map(|i| vectors[i * 100 + j] * q[i * n + j]).sum();
+            assert!(product.abs() > 0.999, "{j}: {product}");
+        }
+    }
+
+    #[test]
+    fn more_copies_than_a_block_has_columns_are_all_found() {
+        let n = 900;
+        let (values, vectors) = largest(&blocks(n, 60), n, 70, Stream::new(2), || Ok(())).unwrap();
+        assert!(values[..60].iter().all(|v| (v - 1.0).abs() < 1e-7), "{values:?}");
+        assert!(values[60..].iter().all(|v| v.abs() < 1e-6), "{values:?}");
+        for j in 0..60 {
+            for l in 0..j {
+                let product: f64 = (0..n).map(|i| vectors[i * 70 + j] * vectors[i * 70 + l]).sum();
+                assert!(product.abs() < 1e-8);
+            }
         }
     }
 
