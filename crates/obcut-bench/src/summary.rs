@@ -186,9 +186,15 @@ impl Summary {
         means.iter().filter_map(pick).collect()
     }
 
-    /// The methods that take part in ranks.
+    /// The methods that take part in ranks: those that are to, and ran on half of the data sets at least.
     pub fn ranked(&self) -> Vec<usize> {
-        (0..self.methods.len()).filter(|&m| self.methods[m].ranked).collect()
+        let ranked = |&m: &usize| self.methods[m].ranked && self.has_run(m);
+        (0..self.methods.len()).filter(ranked).collect()
+    }
+
+    /// Whether a method ran on half of the data sets at least.
+    pub fn has_run(&self, method: usize) -> bool {
+        2 * self.cells.iter().filter(|row| row[method].is_some()).count() >= self.cells.len()
     }
 }
 

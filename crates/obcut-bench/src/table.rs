@@ -63,8 +63,8 @@ impl ScoreTable {
         let ranked = summary.ranked();
         let complete = summary.complete(metric, &ranked);
         let mut found = averages(&complete).into_iter();
-        let averages =
-            summary.methods.iter().map(|method| if method.ranked { found.next() } else { None });
+        let averages = (0..summary.methods.len())
+            .map(|m| if ranked.contains(&m) { found.next() } else { None });
         Self {
             metric,
             columns: summary.methods.iter().map(|method| method.label.clone()).collect(),
