@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 BENCH_VENV := .venv-bench
 BENCH_PYTHON := $(BENCH_VENV)/bin/python
 
-.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-python bench-methods baselines bench-kernels bench-count docs clean
+.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-python bench-methods baselines bench-kernels bench-count results docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,25 @@ bench-methods: bench-build ## seconds and memory of all methods, written to docs
 
 baselines: ## scores of the other methods beside their references, written to docs/baselines.md
 	cargo run --release -p obcut-baselines --example baselines
+
+# Every suite goes on where it stopped; JOBS runs at once.
+JOBS ?= 2
+SUITES := paper order ablation sensitivity convergence
+.PHONY: results-page
+results: ## the paper's evaluation, written to docs/results.md (many hours, may be interrupted at any time)
+	cargo build --release
+	for suite in $(SUITES); do \
+		target/release/obcut bench $$suite --jobs $(JOBS) --out bench/results/$$suite; \
+	done
+	$(MAKE) --no-print-directory results-page
+
+results-page: ## docs/results.md, and target/reports/SUITE.html, from the runs in bench/results
+	cargo build --release
+	mkdir -p target/reports
+	for suite in $(SUITES); do \
+		target/release/obcut bench $$suite --quiet --tables-only --out bench/results/$$suite --report target/reports/$$suite.html > target/reports/$$suite.txt; \
+	done
+	cat bench/results/notes.md $(SUITES:%=bench/results/%/tables.md) > docs/results.md
 
 bench-kernels: ## rows per second of the row solvers, GFLOP/s of the matrix products
 	cargo bench -p obcut

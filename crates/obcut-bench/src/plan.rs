@@ -87,22 +87,33 @@ impl Plan {
         if origins.is_empty() {
             return Err(Error::NoData { suite: suite.name.clone(), missing: missing.join(", ") });
         }
-        let mut runs = Vec::new();
-        let mut seen = BTreeSet::new();
-        for seed in 0..suite.seeds {
-            for data in suite.data.iter().filter(|data| origins.contains_key(&data.name)) {
-                for entry in suite.method.iter().filter(|entry| entry.takes(&data.name)) {
-                    for settings in entry.settings() {
-                        let spec = suite.spec(entry, &data.name, settings, seed);
-                        if seen.insert(spec.key()) {
-                            runs.push(spec);
-                        }
+        let runs = runs(suite, |data| origins.contains_key(data));
+        Ok(Self { runs, origins, missing })
+    }
+
+    /// All runs, to be looked up among records: nothing can be run by this.
+    pub fn without_data(suite: &Suite) -> Self {
+        Self { runs: runs(suite, |_| true), origins: BTreeMap::new(), missing: Vec::new() }
+    }
+}
+
+/// The runs on some data sets, each once.
+fn runs(suite: &Suite, takes: impl Fn(&str) -> bool) -> Vec<Spec> {
+    let mut runs = Vec::new();
+    let mut seen = BTreeSet::new();
+    for seed in 0..suite.seeds {
+        for data in suite.data.iter().filter(|data| takes(&data.name)) {
+            for entry in suite.method.iter().filter(|entry| entry.takes(&data.name)) {
+                for settings in entry.settings() {
+                    let spec = suite.spec(entry, &data.name, settings, seed);
+                    if seen.insert(spec.key()) {
+                        runs.push(spec);
                     }
                 }
             }
         }
-        Ok(Self { runs, origins, missing })
     }
+    runs
 }
 
 impl Suite {

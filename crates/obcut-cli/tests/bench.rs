@@ -64,6 +64,14 @@ fn a_suite_gives_tables_and_records() {
     assert_eq!(again.stdout, run.stdout);
     assert_eq!(folder.text("out/runs.jsonl"), records);
     assert_eq!(folder.text("out/tables.md"), tables);
+    // The tables need no data, only the records.
+    std::fs::remove_file(folder.path("out/tables.md")).unwrap();
+    folder.run("bench small.toml --out out --tables-only --report out/page.html").ok();
+    assert_eq!(folder.text("out/tables.md"), tables);
+    let page = folder.text("out/page.html");
+    assert!(page.contains("<h1>Small | one</h1>") && page.contains("Average rank"), "{page}");
+    let none = folder.run("bench small.toml --out none --tables-only");
+    assert_eq!(none.code, 2, "{none:?}");
     let json = folder.run("bench small.toml --out out --json").ok().json();
     assert_eq!((&json["runs"], &json["finished"]), (&32.into(), &32.into()));
     assert_eq!(json["scores"].as_array().unwrap().len(), 6);

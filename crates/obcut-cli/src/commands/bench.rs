@@ -194,13 +194,22 @@ impl Job {
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
         let data = std::env::var_os("OBCUT_DATA").map(PathBuf::from);
-        let plan = Plan::new(&self.suite, data.as_deref())?;
+        let plan = match self.tables_only {
+            true => Plan::without_data(&self.suite),
+            false => Plan::new(&self.suite, data.as_deref())?,
+        };
         if self.fresh && self.options.records.exists() {
             // Nobody else may be writing to it.
             drop(Records::open(&self.options.records)?);
             std::fs::remove_file(&self.options.records)?;
         }
         let records = if self.tables_only {
+            if !self.options.records.exists() {
+                let path = self.options.records.display();
+                let text =
+                    format!("{path}: no such file; run the suite without --tables-only first");
+                return Err(Fault::Usage(text).into());
+            }
             Records::open(&self.options.records)?
         } else {
             let watch = BenchWatch::new(talk, plan.runs.len());
