@@ -188,9 +188,8 @@ pub fn clustering(facts: &Clustering) -> String {
         sections::rows(facts),
         sections::certainty(facts),
         cards::differences(facts),
-        sections::convergence(facts),
+        sections::course(facts),
         sections::choices(facts),
-        sections::time(facts),
         sections::settings(facts),
     ]
     .into_iter()
@@ -228,12 +227,13 @@ fn tiles(facts: &Clustering) -> Vec<(String, String)> {
         ("Rows".to_string(), count(facts.n_rows())),
         ("Features".to_string(), count(facts.data.features)),
         ("Clusters".to_string(), count(facts.k())),
-        ("Graph".to_string(), facts.graph.clone()),
+        ("Graph".to_string(), facts.graph.replace('+', " + ")),
         ("Anchors".to_string(), count(facts.n_anchors)),
     ];
     if let Some(c) = &facts.convergence {
-        let state = if c.stop.converged() { "converged" } else { "not converged" };
-        tiles.push(("Iterations".into(), format!("{}, {state}", c.n_iter)));
+        tiles.push(("Iterations".into(), count(c.n_iter)));
+        let state = if c.stop.converged() { "yes" } else { "no" };
+        tiles.push(("Converged".into(), state.into()));
     }
     if let Some(Scores { nmi, acc, purity, ari }) = facts.scores {
         for (name, value) in [("NMI", nmi), ("Accuracy", acc), ("Purity", purity), ("ARI", ari)] {
