@@ -137,9 +137,11 @@ class Browser:
 
     def place(self, selector):
         """The middle of an element, scrolled into sight."""
-        script = f"""(() => {{
+        # Two frames later the page has noticed that it was scrolled.
+        script = f"""(async () => {{
             const e = document.querySelector({json.dumps(selector)});
             e.scrollIntoView({{block: "center", behavior: "instant"}});
+            for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
             const b = e.getBoundingClientRect();
             return [b.left + b.width / 2, b.top + b.height / 2];
         }})()"""

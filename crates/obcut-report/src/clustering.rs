@@ -8,7 +8,7 @@ mod tests;
 use obcut::{Explanation, Fit, Model, StopReason, Trace, metrics};
 use serde::{Deserialize, Serialize};
 
-use crate::number::{count, number, percent, plural, seconds};
+use crate::number::{count, percent, plural, seconds};
 use crate::page::{Page, Section};
 use crate::sketch::Sketch;
 
@@ -289,7 +289,7 @@ fn warnings(facts: &Clustering) -> Vec<String> {
     all
 }
 
-/// `0.93`, for shares in sentences.
+/// `0.930`: shares stand below each other.
 fn share(value: f64) -> String {
-    number((value * 1000.0).round() / 1000.0)
+    format!("{value:.3}")
 }

@@ -90,7 +90,8 @@ fn cluster_table(facts: &Clustering) -> Table {
         }
         row.push(Cell::keyed(share(c.cohesion), c.cohesion));
         if let Some(means) = means {
-            row.push(means.get(j).map_or_else(Cell::default, |m| Cell::number(*m)));
+            let mean = means.get(j).copied().unwrap_or(f64::NAN);
+            row.push(Cell::keyed(significant(mean, 3), mean));
         }
         match c.nearest {
             Some(nearest) => row.extend([
@@ -170,9 +171,9 @@ fn links(links: &Links) -> Blocks {
         caption: Caption::new(
             "The graph between rows and anchors",
             format!(
-                "{} and {} sorted by cluster. Links inside a cluster have its colour, links between clusters are grey; the stronger, the darker.",
+                "{} and {} (the anchors, once for every kind of link) sorted by cluster. Links inside a cluster have its colour, links between clusters are grey; the stronger, the darker.",
                 plural(links.n_rows, "row"),
-                plural(links.n_columns, "anchor column")
+                plural(links.n_columns, "column")
             ),
         ),
         columns: Axis::new("anchors by cluster", ""),
@@ -375,14 +376,13 @@ pub fn settings(facts: &Clustering) -> Option<Section> {
         )));
     }
     if !facts.settings.is_empty() {
-        let rows = facts.settings.iter();
-        let table = Table {
-            caption: Caption::new("All settings", ""),
-            columns: vec![Column::words("setting"), Column::words("value")],
-            rows: rows.map(|(name, value)| vec![Cell::words(name), Cell::words(value)]).collect(),
-            half: false,
-        };
-        parts.push(table.html());
+        let pairs = facts.settings.iter().map(|(name, value)| {
+            format!("<div><dt>{}</dt><dd>{}</dd></div>", text(name), text(value))
+        });
+        parts.push(Html::trusted(format!(
+            "<figure class=\"chart wide\"><figcaption><h3>All settings</h3><p>What ends in “used” is what the program made of it.</p></figcaption><dl class=\"pairs\">{}</dl></figure>\n",
+            pairs.collect::<String>()
+        )));
     }
     (!parts.is_empty()).then(|| Section::new("Settings", "", parts))
 }
