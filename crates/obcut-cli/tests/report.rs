@@ -8,8 +8,18 @@ use common::{Folder, blobs};
 fn a_report_is_written_and_told() {
     let folder = Folder::new();
     folder.write("my table.csv", blobs(90));
-    let args =
-        ["cluster", "my table.csv", "-k", "3", "--truth", "class", "-o", "l.csv", "--report", "r.html"];
+    let args = [
+        "cluster",
+        "my table.csv",
+        "-k",
+        "3",
+        "--truth",
+        "class",
+        "-o",
+        "l.csv",
+        "--report",
+        "r.html",
+    ];
     let output = folder.command().args(args).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("report     r.html"), "{told}");
@@ -52,8 +62,9 @@ fn what_cannot_be_written_is_refused_before_any_work() {
     says("cluster x.csv -k 3 -o l.csv --report ./l.csv", "two outputs");
     says("cluster x.csv -k 3 --model m --report m", "two outputs");
     says("cluster x.csv -k 3 --report x.csv --force", "is the input");
-    says("cluster x.csv -k 3 --method k-means --report p.html", "--report had no say");
+    says("cluster x.csv -k 3 --method kmeans --report p.html", "--report had no say");
     says("demo --report r.html", "r.html exists");
+    says("demo --keep d.csv --report ./d.csv", "two outputs");
     assert_eq!(folder.text("r.html"), "mine");
     folder.run("cluster x.csv -k 3 --drop class -q --report r.html --force").ok();
     assert!(folder.text("r.html").starts_with("<!doctype html>"));
@@ -65,5 +76,7 @@ fn the_demo_has_a_report() {
     let run = folder.run("demo --report digits.html").ok();
     assert!(run.stdout.contains("report     digits.html"), "{run:?}");
     let page = folder.text("digits.html");
-    assert!(page.contains("Handwritten digits") && page.contains("obcut demo --report digits.html"));
+    assert!(
+        page.contains("Handwritten digits") && page.contains("obcut demo --report digits.html")
+    );
 }
