@@ -4,7 +4,7 @@ pub mod method;
 pub mod values;
 pub mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::builder::RangedU64ValueParser;
@@ -182,12 +182,9 @@ impl Targets {
             page::check(path, output.force)?;
         }
         let files: Vec<&PathBuf> = labels.iter().chain(second).chain(report).collect();
-        for (i, a) in files.iter().enumerate() {
-            if files[..i].iter().any(|b| same_file(a, b)) {
-                bail!(Fault::Usage(format!(
-                    "{} is named for two outputs; give each its own file",
-                    a.display()
-                )));
+        for (i, file) in files.iter().enumerate() {
+            if let Some(first) = files[..i].iter().find(|first| same_file(first, file)) {
+                bail!(two_outputs(first));
             }
         }
         for input in inputs {
@@ -216,8 +213,13 @@ impl Targets {
     }
 }
 
+/// The fault of one file that two outputs would go to.
+pub fn two_outputs(path: &Path) -> Fault {
+    Fault::Usage(format!("{} is named for two outputs; give each its own file", path.display()))
+}
+
 /// Whether two paths lead to the same file, which need not exist.
-fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
+pub fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
     let place = |path: &PathBuf| {
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),

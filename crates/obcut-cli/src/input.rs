@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
+use std::path::Path;
 use std::time::Instant;
 
 use obcut::{Matrix, Model};
@@ -37,7 +38,10 @@ impl InputFacts {
             Some(stored) => format!("{}, {}, {} stored", self.format, self.dtype, count(stored)),
             None => format!("{}, {}", self.format, self.dtype),
         };
-        obcut_report::Data { name: Some(self.file.clone()), features: self.columns, kind }
+        // The title has room for the name of the file, the command below tells its folder.
+        let name =
+            Path::new(&self.file).file_name().map(|name| name.to_string_lossy().into_owned());
+        obcut_report::Data { name, features: self.columns, kind }
     }
 
     /// `150 rows x 4 features (x.csv: csv, float64)`.

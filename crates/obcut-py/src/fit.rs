@@ -2,12 +2,14 @@
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use obcut::CutParams;
+use obcut_report::{Clustering, Sketch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Table, labels};
 use crate::model::Model;
+use crate::page;
 use crate::settings::{Arrays, params};
 use crate::watch::watched;
 
@@ -29,9 +31,14 @@ pub fn fit<'py>(
     let params = params(paper, settings, Arrays { init, anchors })?;
     let samples = table.samples()?;
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    let found = watched(py, listener, |watch| obcut::fit(&samples, weights, &params, watch))?;
-    let obcut::Fit { labels: row_labels, margins, mut model, trace, warnings } = found;
-    model.set_feature_names(names.unwrap_or_default());
+    let (found, facts) = watched(py, listener, |watch| {
+        let mut found = obcut::fit(&samples, weights, &params, watch)?;
+        found.model.set_feature_names(names.unwrap_or_default());
+        let sketch = Sketch::of_fit(&found, &samples, weights, params.threads, watch)?;
+        let facts = Clustering { sketch: Some(sketch), ..Clustering::of_fit(&found) };
+        Ok((found, facts))
+    })?;
+    let obcut::Fit { labels: row_labels, margins, model, trace, warnings } = found;
     let out = PyDict::new(py);
     let seconds = PyDict::new(py);
     trace.seconds.iter().try_for_each(|(stage, s)| seconds.set_item(stage, s))?;
@@ -43,6 +50,7 @@ pub fn fit<'py>(
     out.set_item("cut", PyArray1::from_slice(py, &trace.cut))?;
     out.set_item("seconds", seconds)?;
     out.set_item("warnings", warnings)?;
+    out.set_item("facts", page::to_json(&facts)?)?;
     out.set_item("model", Model(model))?;
     Ok(out)
 }

@@ -11,6 +11,7 @@ mod fit;
 mod methods;
 mod metrics;
 mod model;
+mod page;
 mod settings;
 mod watch;
 
@@ -32,6 +33,8 @@ mod _core {
     use super::metrics::{ami, nmi, scores};
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::page::report;
 
     #[allow(non_upper_case_globals)]
     #[pymodule_export]

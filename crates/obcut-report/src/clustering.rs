@@ -8,7 +8,7 @@ mod tests;
 use obcut::{Explanation, Fit, Model, StopReason, Trace, metrics};
 use serde::{Deserialize, Serialize};
 
-use crate::number::{count, number, percent, plural, seconds};
+use crate::number::{count, percent, plural, seconds};
 use crate::page::{Page, Section};
 use crate::sketch::Sketch;
 
@@ -188,9 +188,8 @@ pub fn clustering(facts: &Clustering) -> String {
         sections::rows(facts),
         sections::certainty(facts),
         cards::differences(facts),
-        sections::convergence(facts),
+        sections::course(facts),
         sections::choices(facts),
-        sections::time(facts),
         sections::settings(facts),
     ]
     .into_iter()
@@ -228,12 +227,13 @@ fn tiles(facts: &Clustering) -> Vec<(String, String)> {
         ("Rows".to_string(), count(facts.n_rows())),
         ("Features".to_string(), count(facts.data.features)),
         ("Clusters".to_string(), count(facts.k())),
-        ("Graph".to_string(), facts.graph.clone()),
+        ("Graph".to_string(), facts.graph.replace('+', " + ")),
         ("Anchors".to_string(), count(facts.n_anchors)),
     ];
     if let Some(c) = &facts.convergence {
-        let state = if c.stop.converged() { "converged" } else { "not converged" };
-        tiles.push(("Iterations".into(), format!("{}, {state}", c.n_iter)));
+        tiles.push(("Iterations".into(), count(c.n_iter)));
+        let state = if c.stop.converged() { "yes" } else { "no" };
+        tiles.push(("Converged".into(), state.into()));
     }
     if let Some(Scores { nmi, acc, purity, ari }) = facts.scores {
         for (name, value) in [("NMI", nmi), ("Accuracy", acc), ("Purity", purity), ("ARI", ari)] {
@@ -289,7 +289,7 @@ fn warnings(facts: &Clustering) -> Vec<String> {
     all
 }
 
-/// `0.93`, for shares in sentences.
+/// `0.930`: shares stand below each other.
 fn share(value: f64) -> String {
-    number((value * 1000.0).round() / 1000.0)
+    format!("{value:.3}")
 }

@@ -60,9 +60,9 @@ pub fn plural(value: usize, word: &str) -> String {
     format!("{} {word}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// A part of one in per cent.
+/// A part of one in per cent, with one decimal.
 pub fn percent(part: f64) -> String {
-    significant(100.0 * part, if part.abs() < 0.1 { 2 } else { 3 }) + " %"
+    if part > 0.0 && part < 0.0005 { "< 0.1 %".into() } else { format!("{:.1} %", 100.0 * part) }
 }
 
 /// Seconds, as short as they are.
@@ -120,7 +120,7 @@ mod tests {
             ("200k".into(), "2.5M".into(), "0.2".into())
         );
         assert_eq!((count(1_234_567), plural(1, "row")), ("1,234,567".into(), "1 row".into()));
-        assert_eq!((percent(0.1234), percent(0.0123)), ("12.3 %".into(), "1.2 %".into()));
+        assert_eq!((percent(0.1234), percent(1e-5)), ("12.3 %".into(), "< 0.1 %".into()));
         assert_eq!((seconds(0.0123), seconds(12.345)), ("12.3 ms".into(), "12.3 s".into()));
     }
 }

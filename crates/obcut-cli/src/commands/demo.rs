@@ -11,7 +11,7 @@ use obcut_data::Truth;
 use obcut_report::{Clustering, Data};
 use serde::Serialize;
 
-use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs};
+use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs, same_file, two_outputs};
 use crate::failure::Fault;
 use crate::interrupt;
 use crate::output::{self, Card, number, plural};
@@ -68,6 +68,9 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
     }
     if let Some(path) = &args.report {
         page::check(path, args.force)?;
+        if let Some(kept) = args.keep.as_ref().filter(|kept| same_file(kept, path)) {
+            return Err(two_outputs(kept).into());
+        }
     }
     let start = Instant::now();
     let digits = obcut_data::digits();

@@ -22,6 +22,7 @@ __all__ = [
     "mixture",
     "moons",
     "nmi",
+    "report",
     "rings",
     "scores",
     "subspaces",
@@ -82,6 +83,17 @@ def fit(
     names: Sequence[str] | None = None,
     listener: _Listener | None = None,
 ) -> dict[str, Any]: ...
+def report(
+    model: Model,
+    path: str | PathLike[str],
+    *,
+    overwrite: bool,
+    facts: str | None = None,
+    table: _Table | None = None,
+    title: str | None = None,
+    command: str | None = None,
+    threads: int = 1,
+) -> None: ...
 def cut(
     table: _Table,
     n_clusters: int,

@@ -334,6 +334,7 @@ class OBCut(
                 listener=listener,
             )
         self._take(found["model"])
+        self._facts = found["facts"]
         self.labels_ = found["labels"]
         self.confidence_ = found["confidence"]
         self.objective_ = found["objective"] if found["objective"].size else found["cut"]
@@ -484,6 +485,40 @@ class OBCut(
         check_is_fitted(self)
         self._model.save(os.fspath(path), overwrite=overwrite)
 
+    def report(
+        self, path: str | os.PathLike[str], X: Any = None, *, title: str | None = None, overwrite: bool = True
+    ) -> None:
+        """Write a report with pictures: one HTML file that needs no network.
+
+        Sizes, a map of the rows, the graph, how sure the labels are, what sets every
+        cluster apart, convergence, seconds and settings. A fit keeps what the page
+        shows of the rows, so the rows are not needed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, by custom with the ending ``.html``.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Rows to show instead of those of the fit. A model that was read from a file
+            knows no rows: without `X` its page has no pictures of them, and says so.
+        title : str, default=None
+            Title of the page.
+        overwrite : bool, default=True
+            Whether an existing file is replaced.
+        """
+        check_is_fitted(self)
+        table = None if X is None else engine_table(read_table(self, X, reset=False))
+        _core.report(
+            self._model,
+            os.fspath(path),
+            overwrite=overwrite,
+            facts=getattr(self, "_facts", None),
+            table=table,
+            title=title,
+            command=self._command(),
+            threads=threads_of(self.n_jobs),
+        )
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "OBCut":
         """Read a model that `save` or the command wrote.
@@ -544,6 +579,21 @@ class OBCut(
         if isinstance(self.init, str) and self.init != "spectral":
             settings["init"] = self.init
         return settings
+
+    def _command(self) -> str:
+        """The lines that fit the same model again."""
+        given = []
+        for name, default in _defaults().items():
+            value = getattr(self, name)
+            if name in ("n_clusters", "random_state"):
+                continue
+            if name in ("init", "anchors") and not isinstance(value, (str, type(None))):
+                given.append(f"{name}={name}")
+            elif not (value is default or value == default):
+                given.append(f"{name}={_plain(value)!r}")
+        seed = json.loads(self._model.settings)["seed"]
+        arguments = ", ".join([repr(self.n_clusters), *given, f"random_state={seed}"])
+        return f"from obcut import OBCut\n\nmodel = OBCut({arguments}).fit(X)"
 
     def _start(self, n_samples: int) -> list[int]:
         """Given start labels."""

@@ -134,7 +134,7 @@ impl Bars {
                 );
             }
         }
-        out += &frame.y_name(&self.categories_axis);
+        out += &frame.down_name(&self.categories_axis);
         svg(WIDTH, height, &self.description(), "", &out)
     }
 

@@ -5,6 +5,8 @@ use super::{Axis, Caption, figure, short, svg};
 use crate::html::{Html, text};
 use crate::palette;
 
+/// Groups up to which lines are drawn between them: more lines would hide the cells.
+const MOST_BORDERS: usize = 40;
 /// Shades of a cell.
 const SHADES: usize = 5;
 
@@ -110,11 +112,12 @@ fn borders(
     across: bool,
 ) -> String {
     let mut out = String::new();
+    let n_groups = 1 + groups.windows(2).filter(|pair| pair[0] != pair[1]).count();
     let (mut start, mut last_word) = (0, -1e9);
     while start < groups.len() {
         let end = start + groups[start..].iter().take_while(|g| **g == groups[start]).count();
         let (from, to) = (start as f64 * step, end as f64 * step);
-        if end < groups.len() {
+        if end < groups.len() && n_groups <= MOST_BORDERS {
             let d = if across {
                 format!("M{} {}h{}", short(left), short(top + to), short(side))
             } else {

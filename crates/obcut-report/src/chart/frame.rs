@@ -97,6 +97,11 @@ impl Frame {
         format!("<text class=\"axis\" x=\"2\" y=\"10\">↑ {}</text>", text(&axis.text()))
     }
 
+    /// The name of an axis that runs downwards.
+    pub fn down_name(&self, axis: &Axis) -> String {
+        format!("<text class=\"axis\" x=\"2\" y=\"10\">↓ {}</text>", text(&axis.text()))
+    }
+
     /// The line that bars stand on, at a place of the vertical scale.
     pub fn base(&self, place: f64) -> String {
         let y = short(self.y(place));

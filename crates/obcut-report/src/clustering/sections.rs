@@ -1,6 +1,6 @@
 //! The parts of the page, in order. A part without facts is left out.
 
-use super::{Clustering, share};
+use super::{Clustering, Convergence, share};
 use crate::chart::{
     Axis, BarSeries, Bars, Blocks, Caption, Cell, Column, Direction, Field, Histogram, Line, Lines,
     Points, Scatter, Table,
@@ -90,7 +90,8 @@ fn cluster_table(facts: &Clustering) -> Table {
         }
         row.push(Cell::keyed(share(c.cohesion), c.cohesion));
         if let Some(means) = means {
-            row.push(means.get(j).map_or_else(Cell::default, |m| Cell::number(*m)));
+            let mean = means.get(j).copied().unwrap_or(f64::NAN);
+            row.push(Cell::keyed(significant(mean, 3), mean));
         }
         match c.nearest {
             Some(nearest) => row.extend([
@@ -170,9 +171,9 @@ fn links(links: &Links) -> Blocks {
         caption: Caption::new(
             "The graph between rows and anchors",
             format!(
-                "{} and {} sorted by cluster. Links inside a cluster have its colour, links between clusters are grey; the stronger, the darker.",
+                "{} and {} (the anchors, once for every kind of link) sorted by cluster. Links inside a cluster have its colour, links between clusters are grey; the stronger, the darker.",
                 plural(links.n_rows, "row"),
-                plural(links.n_columns, "anchor column")
+                plural(links.n_columns, "column")
             ),
         ),
         columns: Axis::new("anchors by cluster", ""),
@@ -186,28 +187,16 @@ fn links(links: &Links) -> Blocks {
 /// Margins, and the rows that could as well be elsewhere.
 pub fn certainty(facts: &Clustering) -> Option<Section> {
     let margins = facts.sketch.as_ref()?.margins.as_ref()?;
-    let lead = "The margin of a row is how much better its cluster is than the second best: 0 on the border, about 1 in a clear cluster.";
+    let lead = "The margin of a row is how much better its cluster is than the second best: 0 on the border, the larger the surer. It compares rows of one clustering.";
     Some(Section::new("How sure", lead, [histogram(margins).html(), uncertain(margins).html()]))
 }
 
 fn histogram(margins: &Margins) -> Histogram {
-    let total: u64 = margins.counts.iter().sum();
-    let width = (margins.to - margins.from) / margins.counts.len().max(1) as f64;
-    let low = margins.counts.iter().enumerate();
-    let low: u64 = low
-        .filter(|(i, _)| margins.from + (*i as f64 + 1.0) * width <= 0.1 + 1e-9)
-        .map(|(_, c)| c)
-        .sum();
-    let note = if width <= 0.1 && total > 0 {
-        format!(
-            "{} of the rows lie near a border, below about 0.1.",
-            percent(low as f64 / total as f64)
-        )
-    } else {
-        String::new()
-    };
     Histogram {
-        caption: Caption::new("Margins of all rows", note),
+        caption: Caption::new(
+            "Margins of all rows",
+            "A heap on the left: many rows lie near a border.",
+        ),
         x: Axis::new("margin", "no unit"),
         y: Axis::new("rows", ""),
         from: margins.from,
@@ -233,33 +222,55 @@ fn uncertain(margins: &Margins) -> Table {
     }
 }
 
-/// Both terms of the objective, or the cut alone.
-pub fn convergence(facts: &Clustering) -> Option<Section> {
-    let c = facts.convergence.as_ref()?;
-    let steps = |values: &[f64], first: usize| -> Vec<(f64, f64)> {
-        values.iter().enumerate().map(|(i, &v)| ((i + first) as f64, v)).collect()
-    };
+/// Both terms of the objective, or the cut alone, and the seconds.
+pub fn course(facts: &Clustering) -> Option<Section> {
+    let mut parts = Vec::new();
+    let mut lead = String::new();
+    if let Some(c) = &facts.convergence {
+        lead = outcome(c);
+        parts.extend(terms(c));
+    }
+    if !facts.seconds.is_empty() {
+        parts.push(time(&facts.seconds).html());
+    }
+    (!lead.is_empty() || !parts.is_empty())
+        .then(|| Section::new("Convergence and time", lead, parts))
+}
+
+fn outcome(c: &Convergence) -> String {
+    let mut words = format!("{}: {}.", plural(c.n_iter, "iteration"), c.stop.text());
+    if c.objective.is_empty() {
+        words += " Anchors and graph were not learned (the default), so the cut is the only term.";
+    }
+    if c.loop_rejected {
+        words +=
+            " Learning anchors and graph was tried and scored worse, so the first cut is kept.";
+    }
+    if c.cut.is_empty() && c.objective.is_empty() {
+        words += " With a single cluster there is nothing to cut.";
+    }
+    words
+}
+
+fn terms(c: &Convergence) -> Vec<Html> {
     let curve = |title: &str, note: &str, y: &str, values: &[f64], first: usize| {
+        let points = values.iter().enumerate().map(|(i, &v)| ((i + first) as f64, v)).collect();
         Lines {
             caption: Caption::new(title, note),
             x: Axis::new("iteration", ""),
             y: Axis::new(y, "no unit"),
-            lines: vec![Line::new("", steps(values, first))],
+            lines: vec![Line::new("", points)],
             whole_x: true,
             ..Lines::default()
         }
         .html()
     };
-    let mut parts = Vec::new();
     let learned = !c.objective.is_empty();
+    let mut parts = Vec::new();
     if learned {
-        parts.push(curve(
-            "Fit of the graph (first term)",
-            "Squared distance of the rows to the mixtures of anchors that stand for them; smaller is better.",
-            "squared distance",
-            &c.residual,
-            0,
-        ));
+        let note = "Squared distance of the rows to the mixtures of anchors that stand for them; smaller is better.";
+        let title = "Fit of the graph (first term)";
+        parts.push(curve(title, note, "squared distance", &c.residual, 0));
     }
     if !c.cut.is_empty() {
         let title = if learned { "Cut (second term)" } else { "Cut" };
@@ -267,25 +278,27 @@ pub fn convergence(facts: &Clustering) -> Option<Section> {
         parts.push(curve(title, note, "value of the cut", &c.cut, 1));
     }
     if learned {
-        parts.push(curve(
-            "Objective (both terms)",
-            "The first term less the weight lambda times the cut, and small penalties; it never rises.",
-            "objective",
-            &c.objective,
-            0,
-        ));
+        let note =
+            "The first term less lambda times the cut, and small penalties; smaller is better.";
+        parts.push(curve("Objective (both terms)", note, "objective", &c.objective, 0));
     }
-    let mut lead = format!("{}: {}.", plural(c.n_iter, "iteration"), c.stop.text());
-    if !learned {
-        lead += " Anchors and graph were not learned (the default), so the cut is the only term.";
+    parts
+}
+
+fn time(stages: &[(String, f64)]) -> Bars {
+    let total: f64 = stages.iter().map(|stage| stage.1).sum();
+    Bars {
+        caption: Caption::new("Seconds per stage", format!("{} in all.", seconds(total))),
+        categories_axis: Axis::new("stage", ""),
+        values_axis: Axis::new("time", "s"),
+        categories: stages.iter().map(|stage| stage.0.clone()).collect(),
+        series: vec![BarSeries {
+            values: stages.iter().map(|stage| Some(stage.1)).collect(),
+            ..BarSeries::default()
+        }],
+        direction: Direction::Right,
+        category_slots: None,
     }
-    if c.loop_rejected {
-        lead += " Learning anchors and graph was tried and scored worse, so the first cut is kept.";
-    }
-    if parts.is_empty() {
-        lead += " With a single cluster there is nothing to cut.";
-    }
-    Some(Section::new("Convergence", lead, parts))
 }
 
 /// What the automatic choices tried.
@@ -353,27 +366,6 @@ pub fn choices(facts: &Clustering) -> Option<Section> {
     (!parts.is_empty()).then(|| Section::new("Choices", lead, parts))
 }
 
-/// Seconds per stage.
-pub fn time(facts: &Clustering) -> Option<Section> {
-    if facts.seconds.is_empty() {
-        return None;
-    }
-    let total: f64 = facts.seconds.iter().map(|stage| stage.1).sum();
-    let chart = Bars {
-        caption: Caption::new("Seconds per stage", format!("{} in all.", seconds(total))),
-        categories_axis: Axis::new("stage", ""),
-        values_axis: Axis::new("time", "s"),
-        categories: facts.seconds.iter().map(|stage| stage.0.clone()).collect(),
-        series: vec![BarSeries {
-            values: facts.seconds.iter().map(|stage| Some(stage.1)).collect(),
-            ..BarSeries::default()
-        }],
-        direction: Direction::Right,
-        category_slots: None,
-    };
-    Some(Section::new("Time", "", [chart.html()]))
-}
-
 /// The command and all settings.
 pub fn settings(facts: &Clustering) -> Option<Section> {
     let mut parts = Vec::new();
@@ -384,14 +376,13 @@ pub fn settings(facts: &Clustering) -> Option<Section> {
         )));
     }
     if !facts.settings.is_empty() {
-        let rows = facts.settings.iter();
-        let table = Table {
-            caption: Caption::new("All settings", ""),
-            columns: vec![Column::words("setting"), Column::words("value")],
-            rows: rows.map(|(name, value)| vec![Cell::words(name), Cell::words(value)]).collect(),
-            half: false,
-        };
-        parts.push(table.html());
+        let pairs = facts.settings.iter().map(|(name, value)| {
+            format!("<div><dt>{}</dt><dd>{}</dd></div>", text(name), text(value))
+        });
+        parts.push(Html::trusted(format!(
+            "<figure class=\"chart wide\"><figcaption><h3>All settings</h3><p>What ends in “used” is what the program made of it.</p></figcaption><dl class=\"pairs\">{}</dl></figure>\n",
+            pairs.collect::<String>()
+        )));
     }
     (!parts.is_empty()).then(|| Section::new("Settings", "", parts))
 }

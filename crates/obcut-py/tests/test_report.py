@@ -1,0 +1,99 @@
+"""`OBCut.report`: a page after a fit, of other rows, and of a model from a file."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+import obcut
+from obcut import OBCut
+
+ROWS = "Map of the rows"
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, _ = obcut.datasets.make_blobs(400, n_features=3, n_clusters=3, random_state=1)
+    return pd.DataFrame(X, columns=["<script>alert(1)</script>", "height (cm)", "c"])
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return OBCut(3, graph="distance", random_state=4).fit(table)
+
+
+def test_a_fit_knows_all_that_its_page_shows(model, tmp_path):
+    path = tmp_path / "page.html"
+    model.report(path, title="My <table>")
+    page = path.read_text()
+    assert ROWS in page and "Least certain rows" in page and "Seconds per stage" in page
+    assert "<title>My &lt;table&gt;</title>" in page and "height (cm)" in page
+    assert "<script>alert" not in page
+    command = "OBCut(3, graph=&#39;distance&#39;, random_state=4).fit(X)"
+    assert command in page
+
+
+def test_the_page_is_that_of_the_command(model, table, tmp_path):
+    mine, its = tmp_path / "mine.html", tmp_path / "its.html"
+    model.report(mine)
+    table.to_parquet(tmp_path / "x.parquet")
+    line = ["cluster", tmp_path / "x.parquet", "-k", 3, "--graph", "distance", "--seed", 4, "-q", "--report", its]
+    line += ["-o", tmp_path / "l.csv"]
+    assert obcut._core.main(["obcut", *map(str, line)]) == 0
+    map_of = re.compile(r'<figure class="chart scatter">.*?</figure>', re.DOTALL)
+    assert map_of.search(mine.read_text()).group() == map_of.search(its.read_text()).group()
+
+
+def test_a_file_is_replaced_only_if_it_may_be(model, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError):
+        model.report(path, overwrite=False)
+    assert path.read_text() == "mine"
+    model.report(path)
+    assert path.read_text().startswith("<!doctype html>")
+    with pytest.raises(OSError):
+        model.report(tmp_path / "no" / "page.html")
+
+
+def test_a_model_from_a_file_needs_the_rows(model, table, tmp_path):
+    model.save(tmp_path / "m.safetensors")
+    again = OBCut.load(tmp_path / "m.safetensors")
+    again.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert ROWS not in page and "The rows were not at hand" in page and "height (cm)" in page
+    again.report(tmp_path / "page.html", table)
+    assert ROWS in (tmp_path / "page.html").read_text()
+    with pytest.raises(ValueError, match="features"):
+        again.report(tmp_path / "page.html", np.zeros((5, 2)))
+
+
+def test_a_pickled_model_keeps_what_it_knows(model, tmp_path):
+    data = pickle.dumps(model)
+    assert len(data) < 1_000_000
+    pickle.loads(data).report(tmp_path / "a.html")
+    model.report(tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_sparse_rows_one_cluster_and_threads(table, tmp_path):
+    X = sp.random(200, 50, 0.1, format="csr", random_state=1)
+    for n_clusters in [1, 2]:
+        OBCut(n_clusters, graph="distance", random_state=0).fit(X).report(tmp_path / "s.html")
+        assert ROWS in (tmp_path / "s.html").read_text()
+    pages = []
+    for n_jobs in [1, 3]:
+        model = OBCut(3, graph="distance", random_state=0, n_jobs=n_jobs).fit(table)
+        model.report(tmp_path / "t.html")
+        page = (tmp_path / "t.html").read_text()
+        pages.append(re.search(r'<figure class="chart scatter">.*?</figure>', page, re.DOTALL).group())
+    assert pages[0] == pages[1]
+
+
+def test_what_is_not_fitted_has_no_page(tmp_path):
+    with pytest.raises(NotFittedError):
+        OBCut(3).report(tmp_path / "page.html")
