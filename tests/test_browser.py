@@ -63,6 +63,45 @@ def large(folder):
     return folder / "large.npy"
 
 
+SUITE = """
+title = "Four kinds"
+about = "Made-up rows and <b>bold</b> claims."
+kind = "KIND"
+seeds = 2
+seconds = 60
+gib = 4
+[[data]]
+name = "<script>alert(1)</script>"
+make = { kind = "moons", rows = 200 }
+printed = "Yale"
+differs = "all of it"
+[[data]]
+name = "blobs"
+make = { kind = "blobs", rows = 500, features = 4, clusters = 3 }
+[[method]]
+label = "k-means & friends"
+method = "kmeans"
+printed = "LSC"
+[[method]]
+label = "OBCut"
+method = "obcut"
+preset = "paper"
+grid = { lambda = [0.1, 1, 10], n_anchors = [20, 40] }
+"""
+
+
+@pytest.fixture(scope="module")
+def suites(obcut, folder):
+    """A page of every kind of benchmark."""
+    pages = {}
+    for kind in ["scores", "sensitivity", "convergence", "scaling"]:
+        (folder / f"{kind}.toml").write_text(SUITE.replace("KIND", kind))
+        pages[kind] = folder / f"{kind}.html"
+        # The runs are the same, and are done once.
+        obcut("bench", folder / f"{kind}.toml", "--out", folder / "runs", "--report", pages[kind])
+    return pages
+
+
 def test_nothing_goes_wrong_and_nothing_leaves_the_page(browser, digits, nasty):
     for path in [digits, nasty]:
         browser.open(path)
@@ -188,4 +227,51 @@ def test_the_page_prints(browser, digits):
     browser.open(digits)
     pdf = browser.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"]
     assert len(pdf) > 20_000
+    assert browser.faults() == []
+
+
+def test_benchmarks_have_pages_too(browser, suites):
+    for kind, path in suites.items():
+        for width in [1280, 390]:
+            for dark in [False, True]:
+                browser.open(path, width=width, height=844, dark=dark)
+                assert browser.run("document.documentElement.scrollWidth") <= width
+                browser.screenshot(PICTURES / f"bench-{kind}-{width}-{'dark' if dark else 'light'}.png")
+        assert NASTY in browser.run("document.querySelector('main').textContent")
+        assert browser.run("document.querySelectorAll('script:not([type])').length") == 1
+        assert browser.run("document.querySelectorAll('b').length") == 0
+        assert browser.run("performance.getEntriesByType('resource').length") == 0
+        assert browser.faults() == []
+
+
+def test_scores_of_a_benchmark_sort(browser, suites):
+    browser.open(suites["scores"])
+    column = "[...document.querySelector('table.sortable').tBodies[0].rows].map(r => Number(r.cells[1].dataset.key))"
+    before = browser.run(column)
+    assert len(set(before)) == 2
+    browser.click("table.sortable th:nth-child(2) button")
+    assert browser.run(column) == sorted(before, reverse=True)
+    assert browser.run("document.querySelectorAll('figure.bars').length") == 3
+    assert browser.faults() == []
+
+
+def test_curves_of_a_benchmark_switch_to_logarithms(browser, suites):
+    browser.open(suites["scaling"])
+    drawings = "[...document.querySelectorAll('figure.lines svg[role=img]')]"
+    labels = f"{drawings}.filter(s => s.getBoundingClientRect().width > 0).map(s => s.textContent)"
+    before = browser.run(labels)
+    browser.click('figure.lines button[data-view="linear"]')
+    after = browser.run(labels)
+    assert len(before) == len(after) == 2 and before[0] != after[0] and before[1] == after[1]
+    assert browser.faults() == []
+
+
+def test_the_grid_of_a_benchmark_is_a_picture(browser, suites):
+    browser.open(suites["sensitivity"])
+    assert browser.run("document.querySelectorAll('figure.heat').length") == 6
+    browser.mouse("mouseMoved", *browser.place("figure.heat rect[data-tip]"))
+    tip = browser.run("document.getElementById('tip').textContent")
+    assert "lambda" in tip and "n_anchors" in tip and "NMI" in tip
+    browser.open(suites["convergence"])
+    assert browser.run("document.querySelectorAll('figure.lines').length") == 2
     assert browser.faults() == []
