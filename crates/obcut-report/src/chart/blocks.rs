@@ -126,7 +126,8 @@ fn borders(
             out += &format!("<path class=\"border\" d=\"{d}\"/>");
         }
         let middle = (from + to) / 2.0;
-        if middle - last_word >= 14.0 {
+        let room = if across { 14.0 } else { 8.0 + 7.0 * groups[start].to_string().len() as f64 };
+        if middle - last_word >= room {
             last_word = middle;
             let (x, y, anchor) = if across {
                 (left - 4.0, top + middle + 3.5, "end")
