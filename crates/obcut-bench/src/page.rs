@@ -296,6 +296,7 @@ fn convergence(summary: &Summary) -> Section {
             let Some(Cell::Scored(scored)) = cell else { continue };
             let Some(run) = scored.runs.first() else { continue };
             let values = run.outcome.objective.iter().enumerate();
+            let values = values.filter(|(_, v)| v.is_finite());
             let points: Vec<(f64, f64)> = values.map(|(i, &v)| (i as f64, v)).collect();
             if !points.is_empty() {
                 lines.push(Line::new(&method.label, points));

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use obcut::metrics::Scores;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::Error;
 use crate::plan::Spec;
@@ -56,14 +56,20 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub peak_bytes: Option<u64>,
     /// Objective at the start and after every iteration (obcut).
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "numbers")]
     pub objective: Vec<f64>,
     /// Value of the cut after every iteration (obcut).
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "numbers")]
     pub cut: Vec<f64>,
     /// What the method warns of.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<String>,
+}
+
+/// JSON has no infinity: a value that overflowed is null there, and no number here.
+fn numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<f64>, D::Error> {
+    let values = Vec::<Option<f64>>::deserialize(source)?;
+    Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
 /// A line of the file.
@@ -244,6 +250,18 @@ pub(crate) mod tests {
         drop(first);
         fs::write(&path, "{}\n").unwrap();
         assert!(Records::open(&path).unwrap_err().to_string().contains("line 1"));
+    }
+
+    #[test]
+    fn an_objective_that_overflowed_can_be_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r");
+        let mut run = record("moons", "obcut", 0, 0.5);
+        run.outcome.objective = vec![1.0, f64::INFINITY, f64::NAN];
+        Records::open(&path).unwrap().push(run.clone()).unwrap();
+        let records = Records::open(&path).unwrap();
+        let read = &records.finished(&run.spec.key()).unwrap().outcome.objective;
+        assert!(read[0] == 1.0 && read[1].is_nan() && read.len() == 3);
     }
 
     #[test]
