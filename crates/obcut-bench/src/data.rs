@@ -119,6 +119,23 @@ impl Origin {
             .find(|path| path.is_file())
     }
 
+    /// What tells it from another origin of the same name: records of one are not used for the other.
+    pub fn fingerprint(&self) -> String {
+        match self {
+            Self::Digits => "digits".into(),
+            Self::Made(Shape { kind, rows, features, clusters }) => {
+                format!("{kind:?}, {rows} rows, {features} features, {clusters} clusters")
+            }
+            Self::File { path, variable, truth, sparse } => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let bytes = std::fs::metadata(path).map_or(0, |facts| facts.len());
+                let array = variable.as_deref().unwrap_or("the features");
+                let sparse = if *sparse { ", sparse" } else { "" };
+                format!("{array} and {truth} of {name}, {bytes} bytes{sparse}")
+            }
+        }
+    }
+
     /// Reads or makes the rows.
     ///
     /// # Errors
@@ -131,9 +148,11 @@ impl Origin {
                 Ok(Data { matrix, truth: labels, k: 10 })
             }
             Self::File { path, variable, truth, sparse } => {
+                // The targets of svmlight files are their classes, whatever they are called.
+                let is_svm = path.extension().is_some_and(|suffix| suffix == "svm");
                 let options = LoadOptions {
                     variable: variable.clone(),
-                    truth: Some(truth.clone()),
+                    truth: (!is_svm).then(|| truth.clone()),
                     ..LoadOptions::default()
                 };
                 let source = Source::Path(path.clone());
@@ -189,17 +208,33 @@ impl Data {
         Self { matrix, ..self }
     }
 
-    /// The same rows in another order: Fisher and Yates, with a generator of its own.
-    pub fn shuffled(&self, seed: u64) -> Self {
-        let mut order: Vec<usize> = (0..self.n_rows()).collect();
+    /// Puts the rows in another order: Fisher and Yates, with a generator of its own. Dense rows are swapped in
+    /// place, so that the memory of a run is not that of a copy.
+    pub fn shuffle(&mut self, seed: u64) {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
-        for i in (1..order.len()).rev() {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            order.swap(i, ((state >> 33) % (i as u64 + 1)) as usize);
+        let swaps: Vec<(usize, usize)> = (1..self.n_rows())
+            .rev()
+            .map(|i| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (i, ((state >> 33) % (i as u64 + 1)) as usize)
+            })
+            .collect();
+        swaps.iter().for_each(|&(i, j)| self.truth.swap(i, j));
+        match &mut self.matrix {
+            Matrix::Dense32 { values, n_cols, .. } => swap_rows(values, *n_cols, &swaps),
+            Matrix::Dense64 { values, n_cols, .. } => swap_rows(values, *n_cols, &swaps),
+            Matrix::Sparse32(x) => *x = sparse_rows(x, &order(&swaps)),
+            Matrix::Sparse64(x) => *x = sparse_rows(x, &order(&swaps)),
         }
-        self.subset(&order)
+    }
+
+    /// The same rows in another order.
+    pub fn shuffled(&self, seed: u64) -> Self {
+        let mut moved = self.clone();
+        moved.shuffle(seed);
+        moved
     }
 
     /// Some rows, in the order given.
@@ -232,6 +267,21 @@ fn nonzero<T: Copy + Default + PartialEq>(values: &[T], n_cols: usize) -> Csr<T>
         rows.offsets.push(rows.columns.len() as i64);
     }
     rows
+}
+
+/// Where every row comes from after some swaps.
+fn order(swaps: &[(usize, usize)]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..=swaps.len()).collect();
+    swaps.iter().for_each(|&(i, j)| order.swap(i, j));
+    order
+}
+
+/// Swaps pairs of rows, the second of which never comes after the first.
+fn swap_rows<T>(values: &mut [T], n_cols: usize, swaps: &[(usize, usize)]) {
+    for &(i, j) in swaps.iter().filter(|(i, j)| j < i) {
+        let (before, from) = values.split_at_mut(i * n_cols);
+        before[j * n_cols..(j + 1) * n_cols].swap_with_slice(&mut from[..n_cols]);
+    }
 }
 
 fn rows<T: Copy>(values: &[T], n_cols: usize, order: &[usize]) -> Vec<T> {
@@ -279,6 +329,18 @@ mod tests {
         assert_ne!(data.truth, moved.truth);
         assert_eq!(moved.truth, data.shuffled(7).truth);
         assert_ne!(moved.truth, data.shuffled(8).truth);
+    }
+
+    #[test]
+    fn dense_and_sparse_rows_are_shuffled_alike() {
+        let shape = Shape { kind: ShapeKind::Blobs, rows: 40, features: 3, clusters: 4 };
+        let (dense, sparse) = (shape.make().shuffled(3), shape.make().sparse().shuffled(3));
+        assert_eq!(dense.truth, sparse.truth);
+        let (Matrix::Sparse64(a), Matrix::Sparse64(b)) = (&dense.sparse().matrix, &sparse.matrix)
+        else {
+            panic!("not sparse")
+        };
+        assert_eq!((&a.values, &a.columns, &a.offsets), (&b.values, &b.columns, &b.offsets));
     }
 
     #[test]

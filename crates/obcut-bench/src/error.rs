@@ -53,6 +53,26 @@ pub enum Error {
         /// Their names.
         missing: String,
     },
+    /// Records of one data set under the name of another.
+    #[error(
+        "the finished runs of {data} are of other data ({was}; now {is}); use another --out, or --fresh to start anew"
+    )]
+    OtherData {
+        /// The name.
+        data: String,
+        /// What the records are of.
+        was: String,
+        /// What is there now.
+        is: String,
+    },
+    /// A given file is missing.
+    #[error("data set {data}: {}: no such file", path.display())]
+    NoFile {
+        /// The data set.
+        data: String,
+        /// The file.
+        path: PathBuf,
+    },
     /// A process for a run cannot be started.
     #[error("cannot start a run: {0}")]
     Start(io::Error),

@@ -19,10 +19,16 @@ pub fn peak_bytes() -> Option<u64> {
     kilobytes(&text, "VmHWM:")
 }
 
-/// Bytes that a process holds now, where the system tells.
-pub fn held_bytes(process: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+/// Bytes that this process holds now, where the system tells.
+pub fn held_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
     kilobytes(&text, "VmRSS:")
+}
+
+/// Most bytes that another process has held, where the system tells.
+pub fn peak_bytes_of(process: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    kilobytes(&text, "VmHWM:")
 }
 
 fn kilobytes(text: &str, name: &str) -> Option<u64> {

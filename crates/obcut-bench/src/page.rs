@@ -8,15 +8,15 @@ use obcut_report::{Html, Page, Section, number};
 
 use crate::printed::Printed;
 use crate::record::Records;
-use crate::results::{surfaces, ways};
+use crate::results::{order, surfaces, ways};
 use crate::suite::{Kind, Suite};
 use crate::summary::{Cell, Metric, Scored, Summary};
 use crate::table::{Entry, ScoreTable};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// The page of a suite, as far as its runs are finished. `missing` names data sets that are not there.
-pub fn page(suite: &Suite, records: &Records, missing: &[String]) -> String {
+/// The page of a suite, as far as its runs are finished.
+pub fn page(suite: &Suite, records: &Records) -> String {
     let summary = Summary::new(suite, records);
     let mut sections = match suite.kind {
         Kind::Scores => scores(&summary),
@@ -31,24 +31,16 @@ pub fn page(suite: &Suite, records: &Records, missing: &[String]) -> String {
         title: suite.title.clone(),
         subtitle: suite.about.trim().replace('\n', " "),
         tiles: tiles(suite, &summary),
-        warnings: warnings(suite, &summary, missing),
+        warnings: warnings(&summary),
         sections,
         footer: format!("obcut {}, obcut bench {}", env!("CARGO_PKG_VERSION"), suite.name),
     }
     .html()
 }
 
-/// All finished runs.
-fn scored(summary: &Summary) -> impl Iterator<Item = &Scored> {
-    summary.cells.iter().flatten().flatten().filter_map(|cell| match cell {
-        Cell::Scored(scored) => Some(scored),
-        Cell::NotAvailable(_) => None,
-    })
-}
-
 fn tiles(suite: &Suite, summary: &Summary) -> Vec<(String, String)> {
-    let runs: usize = scored(summary).map(|scored| scored.runs.len()).sum();
-    let seeds = scored(summary).map(|scored| scored.runs.len()).max().unwrap_or(0);
+    let runs: usize = summary.scored().map(|scored| scored.runs.len()).sum();
+    let seeds = summary.scored().map(|scored| scored.runs.len()).max().unwrap_or(0);
     let mut tiles = vec![
         ("data sets".to_string(), summary.data.len().to_string()),
         ("methods".to_string(), summary.methods.len().to_string()),
@@ -66,15 +58,22 @@ fn tiles(suite: &Suite, summary: &Summary) -> Vec<(String, String)> {
     tiles
 }
 
-fn warnings(suite: &Suite, summary: &Summary, missing: &[String]) -> Vec<String> {
+fn warnings(summary: &Summary) -> Vec<String> {
     let mut out = Vec::new();
-    if !suite.shuffle {
-        out.push("rows were not shuffled: files that are sorted by class can raise scores".into());
+    let unshuffled = summary.unshuffled();
+    if !unshuffled.is_empty() {
+        let which = match unshuffled.len() == summary.methods.len() {
+            true => String::new(),
+            false => format!(" for {}", unshuffled.join("; ")),
+        };
+        out.push(format!(
+            "rows were not shuffled{which}: files that are sorted by class can raise scores"
+        ));
     }
-    if !missing.is_empty() {
-        out.push(format!("data sets that were not found and are left out: {}", missing.join(", ")));
+    if !summary.missing.is_empty() {
+        out.push(format!("data sets of the suite without a run: {}", summary.missing.join(", ")));
     }
-    let counts = || scored(summary).map(|scored| scored.runs.len());
+    let counts = || summary.scored().map(|scored| scored.runs.len());
     if counts().min() != counts().max() {
         out.push(format!(
             "not all cells have the same number of seeds: from {} to {}",
@@ -124,12 +123,16 @@ fn score_table(table: &ScoreTable) -> Html {
     let best = table.averages.iter().flatten().map(|(_, rank)| *rank).fold(f64::INFINITY, f64::min);
     let rows = table.columns.iter().enumerate().map(|(m, label)| {
         let mut row = vec![Field::words(label)];
-        row.extend(table.rows.iter().map(|(_, entries)| match &entries[m] {
-            Entry::Score { mean, deviation, rank, .. } => {
-                Field::mean(*mean, *deviation, 2).best(*rank <= 2)
+        row.extend(table.rows.iter().map(|(_, entries)| {
+            match &entries[m] {
+                Entry::Score { mean, deviation, rank, n } => match n {
+                    1 => Field::keyed(format!("{mean:.2}"), *mean),
+                    _ => Field::mean(*mean, *deviation, 2),
+                }
+                .best(*rank <= 2),
+                Entry::NotAvailable => Field::words("N/A"),
+                Entry::Absent => Field::words(""),
             }
-            Entry::NotAvailable => Field::words("N/A"),
-            Entry::Absent => Field::words(""),
         }));
         if table.n_ranked > 0 {
             let (score, rank) = match table.averages[m] {
@@ -420,11 +423,9 @@ fn protocol(suite: &Suite, summary: &Summary) -> Section {
     let mut line =
         |name: &str, text: String| rows.push(vec![Field::words(name), Field::words(text)]);
     line("command", format!("obcut bench {} --seeds {}", suite.name, suite.seeds));
-    let order =
-        if suite.shuffle { "shuffled by the seed before every run" } else { "as in the files" };
-    line("rows", order.into());
+    line("rows", order(suite, summary).replace("**", ""));
     line("labels", "read by the scorer alone, except where settings are chosen with them".into());
-    line("budget of a run", format!("{} s, {} GiB", suite.seconds, suite.gib));
+    line("budget of a run", summary.budgets());
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
             if let Some(Cell::Scored(Scored { chosen: Some(chosen), .. })) = cell {

@@ -72,11 +72,14 @@ impl Plan {
     /// Lays out the runs; `folder` is where files of data are looked for.
     ///
     /// # Errors
-    /// When no data set is there.
+    /// When no data set is there, or a file that the suite names is not.
     pub fn new(suite: &Suite, folder: Option<&Path>) -> Result<Self, Error> {
         let mut origins = BTreeMap::new();
         let mut missing = Vec::new();
         for entry in &suite.data {
+            if let Some(path) = entry.file.as_ref().filter(|path| !path.is_file()) {
+                return Err(Error::NoFile { data: entry.name.clone(), path: path.clone() });
+            }
             match entry.origin(folder) {
                 Some(origin) => {
                     origins.insert(entry.name.clone(), origin);

@@ -15,6 +15,8 @@ pub type Figure = Option<(f64, f64)>;
 pub struct Printed {
     /// Columns of the tables.
     pub methods: Vec<String>,
+    /// Rows, features and classes by data set.
+    size: BTreeMap<String, (usize, usize, usize)>,
     /// NMI by data set.
     nmi: BTreeMap<String, Vec<[f64; 2]>>,
     acc: BTreeMap<String, Vec<[f64; 2]>>,
@@ -49,6 +51,11 @@ impl Printed {
         self.row(metric, data).map(|row| row[column])
     }
 
+    /// Rows, features and classes of a data set.
+    pub fn size(&self, data: &str) -> Option<(usize, usize, usize)> {
+        self.size.get(data).copied()
+    }
+
     /// Names of the data sets.
     pub fn data(&self) -> impl Iterator<Item = &String> {
         self.nmi.keys()
@@ -65,6 +72,7 @@ mod tests {
     fn averages_and_ranks_are_those_that_the_paper_prints() {
         let printed = Printed::tables();
         assert_eq!(printed.methods.len(), 10);
+        assert!(printed.data().all(|data| printed.size(data).is_some()));
         let expected = [
             (
                 Metric::Nmi,

@@ -6,10 +6,12 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use obcut::metrics::Scores;
-use serde::{Deserialize, Deserializer, Serialize};
+use obcut_report::number::or_nan;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::plan::Spec;
+use crate::runner::Budget;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +25,9 @@ pub enum Status {
     OverMemory,
     /// It said that it cannot be done.
     Refused,
-    /// Its process ended without an answer; it is tried again when the suite goes on.
+    /// Its data could not be read; it is tried again when the suite goes on.
+    Unreadable,
+    /// Its process ended without an answer; it is tried once more when the suite goes on.
     Crashed,
 }
 
@@ -56,20 +60,14 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub peak_bytes: Option<u64>,
     /// Objective at the start and after every iteration (obcut).
-    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "numbers")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "or_nan")]
     pub objective: Vec<f64>,
     /// Value of the cut after every iteration (obcut).
-    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "numbers")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "or_nan")]
     pub cut: Vec<f64>,
     /// What the method warns of.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<String>,
-}
-
-/// JSON has no infinity: a value that overflowed is null there, and no number here.
-fn numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<f64>, D::Error> {
-    let values = Vec::<Option<f64>>::deserialize(source)?;
-    Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
 /// A line of the file.
@@ -81,6 +79,11 @@ pub struct Record {
     /// What it gave.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What its data were: a file with its size, or how they were made.
+    #[serde(default)]
+    pub source: String,
+    /// What it was allowed to take.
+    pub budget: Budget,
     /// Threads of the run.
     pub threads: usize,
     /// Runs that were under way at once.
@@ -95,9 +98,17 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Records {
     path: PathBuf,
-    file: File,
+    /// Where lines are added; nothing when the records are only read.
+    file: Option<File>,
+    /// Length of the file as far as its lines are whole.
+    end: u64,
     found: BTreeMap<String, Record>,
+    /// How often a run crashed.
+    crashes: BTreeMap<String, usize>,
 }
+
+/// Crashes after which a run is not tried again.
+const CRASHES: usize = 2;
 
 impl Records {
     /// Opens a file of records, or starts one. A line that was cut short at the end is removed.
@@ -108,36 +119,57 @@ impl Records {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(Error::file("make", folder))?;
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(path).map_err(Error::file("open", path))?;
-        file.try_lock().map_err(|cause| {
-            let cause = match cause {
-                fs::TryLockError::Error(cause) => cause,
-                fs::TryLockError::WouldBlock => {
-                    std::io::Error::other("another benchmark writes to it")
-                }
-            };
-            Error::File { verb: "open", path: path.into(), cause }
-        })?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(Error::file("read", path))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64).map_err(Error::file("write", path))?;
+        let mut file = locked(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(Error::file("read", path))?;
+        let mut records = Self::parse(path, &bytes)?;
+        file.set_len(records.end).map_err(Error::file("write", path))?;
         file.seek(SeekFrom::End(0)).map_err(Error::file("write", path))?;
-        let mut found = BTreeMap::new();
-        for (i, line) in text[..whole].lines().enumerate() {
-            let record: Record = serde_json::from_str(line).map_err(|cause| Error::Record {
+        records.file = Some(file);
+        Ok(records)
+    }
+
+    /// Reads what is there, also while another process adds to it.
+    ///
+    /// # Errors
+    /// When the file cannot be read or a line in it is not a record.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::parse(path, &fs::read(path).map_err(Error::file("read", path))?)
+    }
+
+    /// Puts a file of records aside, as `NAME.old`, unless there is none.
+    ///
+    /// # Errors
+    /// When it is in use or cannot be moved.
+    pub fn retire(path: &Path) -> Result<(), Error> {
+        if !path.exists() {
+            return Ok(());
+        }
+        let lock = locked(path)?;
+        let old = path.with_extension("jsonl.old");
+        fs::rename(path, old).map_err(Error::file("move", path))?;
+        drop(lock);
+        Ok(())
+    }
+
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let (mut found, mut crashes) = (BTreeMap::new(), BTreeMap::new());
+        for (i, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            let record: Record = serde_json::from_slice(line).map_err(|cause| Error::Record {
                 path: path.into(),
                 line: i + 1,
                 cause,
             })?;
-            found.insert(record.spec.key(), record);
+            note(&mut found, &mut crashes, record);
         }
-        Ok(Self { path: path.into(), file, found })
+        Ok(Self { path: path.into(), file: None, end: whole as u64, found, crashes })
     }
 
-    /// Adds a record and makes sure that it is on disk.
+    /// Adds a record and makes sure that it is on disk, whole or not at all.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -145,18 +177,36 @@ impl Records {
         let mut line = serde_json::to_string(&record)
             .map_err(|cause| Error::Broken(format!("a record cannot be written: {cause}")))?;
         line.push('\n');
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(Error::file("write", &self.path))?;
-        self.found.insert(record.spec.key(), record);
+        let Some(file) = &mut self.file else {
+            return Err(Error::Broken(format!("{} is not open for writing", self.path.display())));
+        };
+        if let Err(cause) = file.write_all(line.as_bytes()).and_then(|()| file.sync_data()) {
+            // Nothing may be glued to half a line: if it cannot be taken back, nothing is added any more.
+            let taken_back = file.set_len(self.end).is_ok() && file.seek(SeekFrom::End(0)).is_ok();
+            if !taken_back {
+                self.file = None;
+            }
+            return Err(Error::file("write", &self.path)(cause));
+        }
+        self.end += line.len() as u64;
+        note(&mut self.found, &mut self.crashes, record);
         Ok(())
     }
 
-    /// The record of a run that is finished.
-    pub fn finished(&self, key: &str) -> Option<&Record> {
-        self.found.get(key).filter(|record| record.outcome.status != Status::Crashed)
+    /// The record of a run that need not be done again, with what it may take now.
+    pub fn finished(&self, key: &str, budget: Budget) -> Option<&Record> {
+        let record = self.found.get(key)?;
+        let again = match record.outcome.status {
+            Status::Done | Status::Refused => false,
+            Status::OverTime => budget.seconds > record.budget.seconds,
+            Status::OverMemory => budget.bytes > record.budget.bytes,
+            Status::Unreadable => true,
+            Status::Crashed => self.crashes.get(key).is_none_or(|&n| n < CRASHES),
+        };
+        (!again).then_some(record)
     }
 
-    /// The record of a run, finished or crashed.
+    /// The record of a run, finished or not.
     pub fn get(&self, key: &str) -> Option<&Record> {
         self.found.get(key)
     }
@@ -165,6 +215,33 @@ impl Records {
     pub fn iter(&self) -> impl Iterator<Item = &Record> {
         self.found.values()
     }
+}
+
+fn note(
+    found: &mut BTreeMap<String, Record>,
+    crashes: &mut BTreeMap<String, usize>,
+    record: Record,
+) {
+    let key = record.spec.key();
+    if record.outcome.status == Status::Crashed {
+        *crashes.entry(key.clone()).or_default() += 1;
+    }
+    found.insert(key, record);
+}
+
+/// The file, made at need, for this process alone.
+fn locked(path: &Path) -> Result<File, Error> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = options.open(path).map_err(Error::file("open", path))?;
+    file.try_lock().map_err(|cause| {
+        let cause = match cause {
+            fs::TryLockError::Error(cause) => cause,
+            fs::TryLockError::WouldBlock => std::io::Error::other("another benchmark writes to it"),
+        };
+        Error::File { verb: "open", path: path.into(), cause }
+    })?;
+    Ok(file)
 }
 
 impl Outcome {
@@ -192,6 +269,8 @@ impl Outcome {
 pub(crate) mod tests {
     use super::*;
 
+    pub const BUDGET: Budget = Budget { seconds: 60.0, bytes: 1 << 30 };
+
     /// A finished run.
     pub fn record(data: &str, method: &str, seed: u64, nmi: f64) -> Record {
         let scores = Scores { nmi, acc: nmi / 2.0, purity: nmi / 2.0, ari: nmi / 4.0 };
@@ -212,6 +291,8 @@ pub(crate) mod tests {
                 peak_bytes: Some(1 << 20),
                 ..Outcome::without_labels(Status::Done, "")
             },
+            source: String::new(),
+            budget: BUDGET,
             threads: 1,
             jobs: 1,
             version: "0".into(),
@@ -233,11 +314,11 @@ pub(crate) mod tests {
         let mut records = Records::open(&path).unwrap();
         assert_eq!(records.iter().count(), 2);
         let last = record("moons", "kmeans", 2, 0.1 + 0.2);
-        assert!(records.finished(&last.spec.key()).is_none());
+        assert!(records.finished(&last.spec.key(), BUDGET).is_none());
         records.push(last.clone()).unwrap();
         drop(records);
         let records = Records::open(&path).unwrap();
-        assert_eq!(records.finished(&last.spec.key()), Some(&last));
+        assert_eq!(records.finished(&last.spec.key(), BUDGET), Some(&last));
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 
@@ -260,18 +341,54 @@ pub(crate) mod tests {
         run.outcome.objective = vec![1.0, f64::INFINITY, f64::NAN];
         Records::open(&path).unwrap().push(run.clone()).unwrap();
         let records = Records::open(&path).unwrap();
-        let read = &records.finished(&run.spec.key()).unwrap().outcome.objective;
+        let read = &records.finished(&run.spec.key(), BUDGET).unwrap().outcome.objective;
         assert!(read[0] == 1.0 && read[1].is_nan() && read.len() == 3);
     }
 
     #[test]
-    fn a_crashed_run_is_not_finished() {
+    fn a_crashed_run_is_tried_once_more() {
         let folder = tempfile::tempdir().unwrap();
         let mut records = Records::open(&folder.path().join("r")).unwrap();
         let mut crashed = record("moons", "kmeans", 0, 0.5);
         crashed.outcome = Outcome::without_labels(Status::Crashed, "signal 9");
+        let key = crashed.spec.key();
         records.push(crashed.clone()).unwrap();
-        assert!(records.finished(&crashed.spec.key()).is_none());
-        assert!(records.get(&crashed.spec.key()).is_some());
+        assert!(records.finished(&key, BUDGET).is_none() && records.get(&key).is_some());
+        records.push(crashed).unwrap();
+        assert!(records.finished(&key, BUDGET).is_some());
+    }
+
+    #[test]
+    fn a_larger_budget_tries_again_what_was_over_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut records = Records::open(&folder.path().join("r")).unwrap();
+        let mut over = record("moons", "kmeans", 0, 0.5);
+        over.outcome = Outcome::without_labels(Status::OverTime, "more than 60 seconds");
+        let key = over.spec.key();
+        records.push(over).unwrap();
+        assert!(records.finished(&key, BUDGET).is_some());
+        assert!(records.finished(&key, Budget { bytes: 1 << 40, ..BUDGET }).is_some());
+        assert!(records.finished(&key, Budget { seconds: 61.0, ..BUDGET }).is_none());
+    }
+
+    #[test]
+    fn a_line_may_be_cut_at_any_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.jsonl");
+        let mut records = Records::open(&path).unwrap();
+        records.push(record("moons", "kmeans", 0, 0.5)).unwrap();
+        let whole = records.end as usize;
+        records.push(record("m\u{f6}nchs \u{3bb}", "kmeans", 1, 0.5)).unwrap();
+        drop(records);
+        let bytes = fs::read(&path).unwrap();
+        for cut in whole..bytes.len() {
+            fs::write(&path, &bytes[..cut]).unwrap();
+            assert_eq!(Records::read(&path).unwrap().iter().count(), 1, "{cut}");
+        }
+        fs::write(&path, &bytes[..whole + 30]).unwrap();
+        assert_eq!(Records::open(&path).unwrap().end as usize, whole);
+        Records::retire(&path).unwrap();
+        assert!(!path.exists() && folder.path().join("runs.jsonl.old").exists());
+        Records::retire(&path).unwrap();
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::printed::Printed;
-use crate::record::{Record, Records, Status};
+use crate::record::Records;
 use crate::suite::{Kind, MethodEntry, Suite};
-use crate::summary::{Cell, Metric, Scored, Summary, averages, mean_and_deviation, number};
+use crate::summary::{Cell, Metric, Scored, Summary, averages, number, runs};
 use crate::table::{ScoreTable, escape, markdown};
 
 /// The document.
@@ -25,28 +25,43 @@ pub fn document(suite: &Suite, records: &Records) -> String {
 
 /// How the runs were made, from the records themselves.
 fn protocol(suite: &Suite, summary: &Summary) -> String {
-    let runs = summary.cells.iter().flatten().flatten().filter_map(|cell| match cell {
-        Cell::Scored(scored) => Some(scored.runs.len()),
-        Cell::NotAvailable(_) => None,
-    });
+    let runs = summary.scored().map(|scored| scored.runs.len());
     let (least, most) = runs.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
     let seeds = match (least, most) {
-        (usize::MAX, _) => return "No run is finished.\n\n".into(),
-        (least, most) if least == most => {
-            format!("{most} seed{}", if most == 1 { "" } else { "s" })
-        }
+        (usize::MAX, _) => "No run gave labels".into(),
+        (1, 1) => "1 seed".into(),
+        (least, most) if least == most => format!("{most} seeds"),
         (least, most) => {
             format!("{least} to {most} seeds (the CSV file has the number of every cell)")
         }
     };
-    let order = match suite.shuffle {
-        true => "rows shuffled by the seed before every run, unless a column says otherwise",
-        false => "**rows in the order of the file**",
-    };
-    format!(
-        "Command: `obcut bench {}`. {seeds}, {order}. Mean ± sample deviation in percent; a run may take {} s and {} GiB.\n\n",
-        suite.name, suite.seconds, suite.gib
-    )
+    let mut out = format!(
+        "Command: `obcut bench {}`. {seeds}, {}. Mean ± sample deviation in percent.",
+        suite.name,
+        order(suite, summary)
+    );
+    let budgets = summary.budgets();
+    if !budgets.is_empty() {
+        out += &format!(" A run may take {budgets}.");
+    }
+    if !summary.missing.is_empty() {
+        let names: Vec<String> = summary.missing.iter().map(|name| escape(name)).collect();
+        out += &format!(" Without a run: {}.", names.join(", "));
+    }
+    out + "\n\n"
+}
+
+/// In what order the rows came.
+pub(crate) fn order(suite: &Suite, summary: &Summary) -> String {
+    let unshuffled = summary.unshuffled();
+    match (suite.shuffle, unshuffled.len()) {
+        (_, n) if n == summary.methods.len() => "**rows in the order of the file**".into(),
+        (_, 0) => "rows shuffled by the seed before every run".into(),
+        _ => format!(
+            "rows shuffled by the seed before every run, but **in the order of the file** for: {}",
+            escape(&unshuffled.join("; "))
+        ),
+    }
 }
 
 fn scores(summary: &Summary) -> String {
@@ -75,7 +90,9 @@ fn data_table(summary: &Summary) -> String {
         .data
         .iter()
         .map(|data| {
-            let (rows, features, classes) = data.size.unwrap_or_default();
+            let size = data.size.map(|(rows, features, classes)| [rows, features, classes]);
+            let [rows, features, classes] =
+                size.map_or(["?"; 3].map(String::from), |size| size.map(|n| n.to_string()));
             let same = match (&data.printed, &data.differs) {
                 (None, _) => "not in the paper".to_string(),
                 (Some(_), None) => "the same".into(),
@@ -83,13 +100,7 @@ fn data_table(summary: &Summary) -> String {
                     format!("{}: **not the same**, {}", escape(name), escape(what))
                 }
             };
-            vec![
-                escape(&data.name),
-                rows.to_string(),
-                features.to_string(),
-                classes.to_string(),
-                same,
-            ]
+            vec![escape(&data.name), rows, features, classes, same]
         })
         .collect();
     markdown(&header, &rows) + "\n"
@@ -229,10 +240,7 @@ fn times(summary: &Summary) -> String {
 
 /// Threads, runs at once, version and machine of the runs.
 pub(crate) fn ways(summary: &Summary) -> String {
-    let runs = summary.cells.iter().flatten().flatten().filter_map(|cell| match cell {
-        Cell::Scored(scored) => scored.runs.first(),
-        Cell::NotAvailable(_) => None,
-    });
+    let runs = summary.scored().flat_map(|scored| &scored.runs);
     let mut ways: Vec<String> = runs
         .map(|r| {
             format!(
@@ -333,7 +341,7 @@ pub fn surfaces(suite: &Suite, records: &Records) -> Vec<Surface> {
     out
 }
 
-/// Mean scores of the finished runs with some settings.
+/// Mean scores of the finished runs with some settings; none where they are missing or over budget.
 fn means(
     suite: &Suite,
     entry: &MethodEntry,
@@ -341,15 +349,9 @@ fn means(
     settings: &BTreeMap<String, serde_json::Value>,
     records: &Records,
 ) -> Option<[f64; 4]> {
-    let runs: Vec<&Record> = (0..suite.seeds)
-        .filter_map(|seed| records.get(&suite.spec(entry, data, settings.clone(), seed).key()))
-        .filter(|record| record.outcome.status == Status::Done)
-        .collect();
-    if runs.is_empty() {
-        return None;
-    }
-    let scores = || runs.iter().filter_map(|run| run.outcome.scores);
-    Some(Metric::ALL.map(|metric| mean_and_deviation(scores().map(|s| metric.of(&s))).0))
+    let runs = runs(suite, entry, data, settings, records).ok().filter(|runs| !runs.is_empty())?;
+    let scored = Scored { runs, chosen: None };
+    Some(Metric::ALL.map(|metric| scored.score(metric).0))
 }
 
 fn sensitivity(suite: &Suite, records: &Records) -> String {
@@ -366,7 +368,7 @@ fn sensitivity(suite: &Suite, records: &Records) -> String {
             .zip(&surface.values)
             .map(|(name, values)| {
                 let cell =
-                    |v: &Option<[f64; 4]>| v.map_or("N/A".into(), |v| format!("{:.1}", v[0]));
+                    |v: &Option<[f64; 4]>| v.map_or("–".into(), |v| format!("{:.1}", v[0]));
                 std::iter::once(escape(name)).chain(values.iter().map(cell)).collect()
             })
             .collect();
@@ -413,6 +415,9 @@ fn convergence(suite: &Suite, summary: &Summary) -> String {
 
 /// The largest rise from one value to the next, as a share of its size.
 pub fn largest_rise(values: &[f64]) -> f64 {
+    if values.iter().any(|value| !value.is_finite()) {
+        return f64::INFINITY;
+    }
     let rise = |pair: &[f64]| (pair[1] - pair[0]) / pair[0].abs().max(f64::MIN_POSITIVE);
     values.windows(2).map(rise).fold(0.0, f64::max)
 }
@@ -429,6 +434,7 @@ mod tests {
     fn a_rise_is_a_share_of_the_value() {
         assert_eq!(largest_rise(&[4.0, 3.0, 3.3, 3.2]), (3.3 - 3.0) / 3.0);
         assert_eq!(largest_rise(&[4.0, 3.0]), 0.0);
+        assert_eq!(largest_rise(&[4.0, f64::NAN]), f64::INFINITY);
         assert_eq!(largest_rise(&[-4.0, -3.0]), 0.25);
     }
 }

@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
+use crate::data::Origin;
 use crate::error::Error;
 use crate::machine;
 use crate::plan::{Plan, Spec};
@@ -23,7 +26,7 @@ const MEMORY_POLL: Duration = Duration::from_millis(100);
 const INTERRUPTED: i32 = 130;
 
 /// What a run may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// Seconds, reading included.
     pub seconds: f64,
@@ -93,7 +96,17 @@ pub fn run(
     let records = Records::open(&options.records)?;
     let (mut queue, mut over) = (VecDeque::new(), BTreeMap::new());
     for spec in &plan.runs {
-        match records.finished(&spec.key()) {
+        if let (Some(record), Some(origin)) =
+            (records.get(&spec.key()), plan.origins.get(&spec.data))
+        {
+            let (was, is) = (&record.source, origin.fingerprint());
+            let is_used = record.outcome.status != Status::Unreadable && !was.is_empty();
+            if is_used && *was != is {
+                let (data, was) = (spec.data.clone(), was.clone());
+                return Err(Error::OtherData { data, was, is });
+            }
+        }
+        match records.finished(&spec.key(), options.budget) {
             None => queue.push_back(spec.clone()),
             Some(record) if is_over(record.outcome.status) => {
                 over.insert(spec.cell(), (record.outcome.status, spec.seed));
@@ -169,9 +182,12 @@ impl Driver<'_> {
         }
         shared.finished += 1;
         self.tell(&shared, &spec, Some(&outcome));
+        let source = self.plan.origins.get(&spec.data).map(Origin::fingerprint).unwrap_or_default();
         shared.records.push(Record {
             spec,
             outcome,
+            source,
+            budget: self.options.budget,
             threads: self.options.threads,
             jobs: self.options.jobs,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -210,19 +226,13 @@ impl Driver<'_> {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(Error::Start)?;
         // Kept open while the process runs: it ends by itself when this end is closed.
         let mut input = child.stdin.take();
-        let output = child.stdout.take();
-        let reader = std::thread::spawn(move || {
-            let mut text = String::new();
-            if let Some(mut output) = output {
-                let _ = output.read_to_string(&mut text);
-            }
-            text
-        });
+        let output = reader(child.stdout.take())?;
+        let messages = reader(child.stderr.take())?;
         if let Some(input) = &mut input {
             // A process that is gone already is found out below.
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
@@ -234,14 +244,15 @@ impl Driver<'_> {
             let _ = child.wait();
         }
         drop(input);
-        let text = reader.join().unwrap_or_default();
+        let text = output.join().unwrap_or_default();
+        let message = messages.join().unwrap_or_default();
         match end? {
             End::Exited(code) => match serde_json::from_str(text.trim()) {
-                Ok(outcome) => Ok(outcome),
+                Ok(outcome) => Ok(within(outcome, budget)),
                 Err(_) if code == Some(INTERRUPTED) || self.watch.cancelled() => {
                     Err(Error::Interrupted)
                 }
-                Err(_) => Ok(crashed(code)),
+                Err(_) => Ok(crashed(code, &message)),
             },
             End::OverTime => Ok(Outcome {
                 seconds: start.elapsed().as_secs_f64(),
@@ -252,10 +263,7 @@ impl Driver<'_> {
             }),
             End::OverMemory(bytes) => Ok(Outcome {
                 peak_bytes: Some(bytes),
-                ..Outcome::without_labels(
-                    Status::OverMemory,
-                    format!("more than {:.1} GiB", budget.bytes as f64 / (1u64 << 30) as f64),
-                )
+                ..Outcome::without_labels(Status::OverMemory, too_much(budget))
             }),
         }
     }
@@ -274,7 +282,9 @@ impl Driver<'_> {
             }
             if asked.elapsed() > MEMORY_POLL {
                 asked = Instant::now();
-                if let Some(bytes) = machine::held_bytes(child.id()).filter(|&b| b > budget.bytes) {
+                if let Some(bytes) =
+                    machine::peak_bytes_of(child.id()).filter(|&b| b > budget.bytes)
+                {
                     return Ok(End::OverMemory(bytes));
                 }
             }
@@ -290,10 +300,43 @@ enum End {
     OverMemory(u64),
 }
 
-fn crashed(code: Option<i32>) -> Outcome {
-    let reason = match code {
-        Some(code) => format!("the process ended with code {code} and no answer"),
-        None => "the process was killed, perhaps because memory ran out".to_string(),
+fn too_much(budget: Budget) -> String {
+    format!("more than {:.1} GiB", budget.bytes as f64 / (1u64 << 30) as f64)
+}
+
+/// A finished run that held too much between two looks is over budget all the same.
+fn within(outcome: Outcome, budget: Budget) -> Outcome {
+    match outcome.peak_bytes {
+        Some(peak) if outcome.status == Status::Done && peak > budget.bytes => Outcome {
+            status: Status::OverMemory,
+            reason: Some(too_much(budget)),
+            scores: None,
+            ..outcome
+        },
+        _ => outcome,
+    }
+}
+
+/// All that a process writes, read while it runs.
+fn reader(
+    stream: Option<impl Read + Send + 'static>,
+) -> Result<std::thread::JoinHandle<String>, Error> {
+    let read = move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            let _ = stream.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    std::thread::Builder::new().spawn(read).map_err(Error::Start)
+}
+
+fn crashed(code: Option<i32>, message: &str) -> Outcome {
+    let last = message.lines().rfind(|line| !line.trim().is_empty()).map(str::trim);
+    let reason = match (last, code) {
+        (Some(line), _) => line.chars().take(300).collect(),
+        (None, Some(code)) => format!("the process ended with code {code} and no answer"),
+        (None, None) => "the process was killed, perhaps because memory ran out".to_string(),
     };
     Outcome::without_labels(Status::Crashed, reason)
 }

@@ -23,6 +23,9 @@ const SHIPPED: [(&str, &str); 7] = [
     ("scaling", include_str!("../suites/scaling.toml")),
 ];
 
+/// Most seeds of a suite.
+const MOST_SEEDS: u64 = 10_000;
+
 /// What is compared.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -169,8 +172,12 @@ impl Suite {
     /// When something cannot be used.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |what: String| Error::suite(&self.name, what);
-        if self.seeds == 0 || self.seconds <= 0.0 || self.gib <= 0.0 {
-            return Err(wrong("seeds, seconds and gib must be above 0".into()));
+        if self.seeds == 0 || self.seeds > MOST_SEEDS {
+            return Err(wrong(format!("seeds must be from 1 to {MOST_SEEDS}")));
+        }
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        if !positive(self.seconds) || !positive(self.gib) {
+            return Err(wrong("seconds and gib must be above 0".into()));
         }
         unique(self.data.iter().map(|d| &d.name))
             .map_err(|n| wrong(format!("two data sets are called '{n}'")))?;
@@ -179,6 +186,9 @@ impl Suite {
         for entry in &self.method {
             let at = |what: String| wrong(format!("method '{}': {what}", entry.label));
             Method::from_str(&entry.method).map_err(|error| at(error.to_string()))?;
+            if let Some((name, _)) = entry.grid.iter().find(|(_, values)| values.is_empty()) {
+                return Err(at(format!("the grid of '{name}' is empty")));
+            }
             for settings in entry.settings() {
                 worker::check(&entry.method, entry.preset.as_deref(), &settings).map_err(at)?;
             }
@@ -305,7 +315,11 @@ mod tests {
         for (from, to, expected) in [
             ("\"kmeans\"", "\"kmean\"", "method 'k-means'"),
             ("lambda = [0.1, 1]", "lamda = [0.1]", "lamda"),
-            ("seeds = 2", "seeds = 0", "above 0"),
+            ("seeds = 2", "seeds = 0", "from 1 to"),
+            ("seconds = 10", "seconds = nan", "above 0"),
+            ("lambda = [0.1, 1]", "lambda = []", "the grid of 'lambda' is empty"),
+            ("lambda = [0.1, 1]", "lambda = [\"ten\"]", "lambda"),
+            ("lambda = [0.1, 1]", "seed = [1, 2]", "'seed' is set by the suite"),
             ("label = \"OBCut\"", "label = \"k-means\"", "two methods"),
             ("preset = \"paper\"", "preset = \"papre\"", "papre"),
             ("title", "titel", "titel"),

@@ -6,6 +6,7 @@ use obcut::metrics::Scores;
 use serde_json::Value;
 
 use crate::plan::Spec;
+use crate::printed::Printed;
 use crate::record::{Record, Records, Status};
 use crate::suite::{MethodEntry, Suite};
 
@@ -103,6 +104,8 @@ pub struct Summary {
     pub methods: Vec<MethodFacts>,
     /// By data set, then by method; nothing where no run was made.
     pub cells: Vec<Vec<Option<Cell>>>,
+    /// Data sets of the suite without a run.
+    pub missing: Vec<String>,
 }
 
 impl Scored {
@@ -157,15 +160,44 @@ impl Summary {
                 continue;
             }
             let known = records.iter().find(|r| r.spec.data == entry.name && r.outcome.rows > 0);
-            data.push(DataFacts {
-                name: entry.name.clone(),
-                size: known.map(|r| (r.outcome.rows, r.outcome.features, r.outcome.clusters)),
-                printed: entry.printed.clone(),
-                differs: entry.differs.clone(),
-            });
+            let size = known.map(|r| (r.outcome.rows, r.outcome.features, r.outcome.clusters));
+            let printed = entry.printed.clone();
+            let other_size = printed.as_ref().and_then(|name| other_size(name, size));
+            let differs = entry.differs.clone().or(other_size);
+            data.push(DataFacts { name: entry.name.clone(), size, printed, differs });
             cells.push(row);
         }
-        Self { data, methods: methods.collect(), cells }
+        let there = |name: &String| data.iter().any(|d: &DataFacts| d.name == *name);
+        let names = suite.data.iter().map(|entry| entry.name.clone());
+        let missing = names.filter(|name| !there(name)).collect();
+        Self { data, methods: methods.collect(), cells, missing }
+    }
+
+    /// All finished runs that are shown.
+    pub fn scored(&self) -> impl Iterator<Item = &Scored> {
+        self.cells.iter().flatten().flatten().filter_map(|cell| match cell {
+            Cell::Scored(scored) => Some(scored),
+            Cell::NotAvailable(_) => None,
+        })
+    }
+
+    /// What the runs that are shown were allowed to take, in words.
+    pub fn budgets(&self) -> String {
+        let runs = self.scored().flat_map(|scored| &scored.runs);
+        let mut budgets: Vec<(u64, u64)> =
+            runs.map(|run| (run.budget.seconds.round() as u64, run.budget.bytes >> 20)).collect();
+        budgets.sort_unstable();
+        budgets.dedup();
+        let words = budgets
+            .iter()
+            .map(|(seconds, mib)| format!("{seconds} s and {} GiB", *mib as f64 / 1024.0));
+        words.collect::<Vec<_>>().join(", or ")
+    }
+
+    /// Labels of the methods whose rows were not shuffled.
+    pub fn unshuffled(&self) -> Vec<&str> {
+        let methods = self.methods.iter().filter(|method| !method.shuffled);
+        methods.map(|method| method.label.as_str()).collect()
     }
 
     /// Mean scores, by data set and method: none where a method did not run, NaN where it could not.
@@ -219,6 +251,17 @@ pub fn averages(rows: &[Vec<f64>]) -> Vec<(Option<f64>, f64)> {
         .collect()
 }
 
+/// How the size of a data set differs from that of the paper's, if it does.
+fn other_size(printed: &str, size: Option<(usize, usize, usize)>) -> Option<String> {
+    let (size, expected) = (size?, Printed::tables().size(printed)?);
+    (size != expected).then(|| {
+        let words = |(rows, features, classes): (usize, usize, usize)| {
+            format!("{rows} rows, {features} features and {classes} classes")
+        };
+        format!("{}; the paper has {}", words(size), words(expected))
+    })
+}
+
 /// The runs of a method on a data set, with the best settings of its grid.
 fn cell(suite: &Suite, entry: &MethodEntry, data: &str, records: &Records) -> Option<Cell> {
     if !entry.takes(data) {
@@ -248,27 +291,32 @@ fn cell(suite: &Suite, entry: &MethodEntry, data: &str, records: &Records) -> Op
     best.map(|(_, scored)| Cell::Scored(scored)).or(reason.map(Cell::NotAvailable))
 }
 
-/// The finished runs by seed, or why there is none: one run over budget stands for all.
-fn runs(
+/// The finished runs by seed, or why there is none: one run over budget stands for all, and one that could
+/// not be done where no other was.
+pub(crate) fn runs(
     suite: &Suite,
     entry: &MethodEntry,
     data: &str,
     settings: &BTreeMap<String, Value>,
     records: &Records,
 ) -> Result<Vec<Record>, String> {
-    let mut runs = Vec::new();
+    let (mut runs, mut failed) = (Vec::new(), None);
     for seed in 0..suite.seeds {
         let spec: Spec = suite.spec(entry, data, settings.clone(), seed);
         let Some(record) = records.get(&spec.key()) else {
             continue;
         };
+        let reason = || record.outcome.reason.clone().unwrap_or_default();
         match record.outcome.status {
             Status::Done => runs.push(record.clone()),
-            Status::Crashed => {}
-            _ => return Err(record.outcome.reason.clone().unwrap_or_default()),
+            Status::OverTime | Status::OverMemory | Status::Refused => return Err(reason()),
+            Status::Crashed | Status::Unreadable => failed = Some(reason()),
         }
     }
-    Ok(runs)
+    match failed {
+        Some(reason) if runs.is_empty() => Err(reason),
+        _ => Ok(runs),
+    }
 }
 
 /// The settings of a grid in words.

@@ -70,18 +70,23 @@ impl ScoreTable {
             columns: summary.methods.iter().map(|method| method.label.clone()).collect(),
             rows: rows.collect(),
             averages: averages.collect(),
-            n_ranked: complete.len(),
+            // A rank among one says nothing.
+            n_ranked: if ranked.len() > 1 { complete.len() } else { 0 },
         }
     }
 
     /// As Markdown: the best score of a row bold in brackets, the second bold.
     pub fn markdown(&self) -> String {
         let cell = |entry: &Entry| match entry {
-            Entry::Score { mean, deviation, rank, .. } => match rank {
-                1 => format!("**[{mean:.2}]** ±{deviation:.2}"),
-                2 => format!("**{mean:.2}** ±{deviation:.2}"),
-                _ => format!("{mean:.2} ±{deviation:.2}"),
-            },
+            Entry::Score { mean, deviation, rank, n } => {
+                // One run has no deviation.
+                let spread = if *n > 1 { format!(" ±{deviation:.2}") } else { String::new() };
+                match rank {
+                    1 => format!("**[{mean:.2}]**{spread}"),
+                    2 => format!("**{mean:.2}**{spread}"),
+                    _ => format!("{mean:.2}{spread}"),
+                }
+            }
             Entry::NotAvailable => "N/A".into(),
             Entry::Absent => String::new(),
         };
@@ -101,13 +106,16 @@ impl ScoreTable {
     /// As rows of LaTeX between `\toprule` and `\bottomrule` (package booktabs).
     pub fn latex(&self) -> String {
         let cell = |entry: &Entry| match entry {
-            Entry::Score { mean, deviation, rank, .. } => {
+            Entry::Score { mean, deviation, rank, n } => {
                 let text = match rank {
                     1 => format!("[\\textbf{{{mean:.2}}}]"),
                     2 => format!("\\textbf{{{mean:.2}}}"),
                     _ => format!("{mean:.2}"),
                 };
-                format!("{text}$_{{\\pm{deviation:.2}}}$")
+                match n {
+                    1 => text,
+                    _ => format!("{text}$_{{\\pm{deviation:.2}}}$"),
+                }
             }
             Entry::NotAvailable => "N/A".into(),
             Entry::Absent => String::new(),
@@ -260,6 +268,7 @@ mod tests {
                 vec![scored(&[0.5, 0.7]), scored(&[0.4]), scored(&[0.1])],
                 vec![scored(&[0.2]), Some(Cell::NotAvailable("more, than".into())), None],
             ],
+            missing: Vec::new(),
         }
     }
 
@@ -269,8 +278,8 @@ mod tests {
         let expected = "\
 | NMI | one | two | λ 100% |
 |---|---:|---:|---:|
-| a\\|b | **[60.00]** ±14.14 | **40.00** ±0.00 | 10.00 ±0.00 |
-| c\\_d | **[20.00]** ±0.00 | N/A |  |
+| a\\|b | **[60.00]** ±14.14 | **40.00** | 10.00 |
+| c\\_d | **[20.00]** | N/A |  |
 | average score | 40.00 | - |  |
 | average rank | 1.00 | 2.00 |  |
 ";

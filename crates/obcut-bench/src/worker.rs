@@ -85,6 +85,12 @@ impl Ready {
                         });
                     }
                 };
+                // The suite sees to these.
+                if let Some(name) =
+                    ["n_clusters", "seed", "threads"].iter().find(|n| settings.contains_key(**n))
+                {
+                    return Err(ParamError::Conflict(format!("'{name}' is set by the suite")));
+                }
                 let given = settings.iter().map(|(name, value)| (name.as_str(), value));
                 Ok(Self::Obcut(Box::new(params.with_settings(given)?)))
             }
@@ -114,22 +120,24 @@ struct Found {
 impl Task {
     /// Reads, shuffles, clusters, scores.
     pub fn run(&self) -> Outcome {
-        let data = match self.origin.load() {
+        let mut data = match self.origin.load() {
             Ok(data) => data,
-            Err(reason) => return Outcome::without_labels(Status::Refused, reason),
+            Err(reason) => return Outcome::without_labels(Status::Unreadable, reason),
         };
-        let data = if self.spec.shuffled { data.shuffled(self.spec.seed) } else { data };
+        if self.spec.shuffled {
+            data.shuffle(self.spec.seed);
+        }
         let size = Outcome {
             rows: data.n_rows(),
             features: data.matrix.n_cols(),
             clusters: data.k,
             ..Outcome::without_labels(Status::Done, "")
         };
-        let before = machine::peak_bytes().unwrap_or(0);
+        let held = machine::held_bytes().unwrap_or(0);
         let run = Run {
             seed: self.spec.seed,
             threads: self.threads,
-            memory: self.memory.saturating_sub(before),
+            memory: self.memory.saturating_sub(held),
         };
         let start = Instant::now();
         let found = self.cluster(&data.matrix, data.k, &run);

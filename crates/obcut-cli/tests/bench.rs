@@ -83,6 +83,7 @@ fn a_suite_killed_again_and_again_comes_to_the_same_tables() {
     folder.write("small.toml", SUITE);
     folder.run("bench small.toml --out whole").ok();
     let mut noise = Noise::new(7);
+    let mut seen = Vec::new();
     for _ in 0..10 {
         let mut child = Command::new(binary())
             .args(["bench", "small.toml", "--out", "killed", "--jobs", "2"])
@@ -94,7 +95,10 @@ fn a_suite_killed_again_and_again_comes_to_the_same_tables() {
         thread::sleep(Duration::from_millis(20 + (noise.next() * 200.0) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
+        let text = std::fs::read(folder.path("killed/runs.jsonl")).unwrap_or_default();
+        seen.push(text.iter().filter(|&&byte| byte == b'\n').count());
     }
+    assert!(seen.iter().any(|&n| 0 < n && n < 32), "no kill hit the suite in its midst: {seen:?}");
     folder.run("bench small.toml --out killed --jobs 2").ok();
     assert_eq!(folder.text("killed/tables.tex"), folder.text("whole/tables.tex"));
     let scores = |name: &str| -> Vec<String> {
@@ -172,6 +176,12 @@ fn what_is_over_budget_is_not_available_with_the_reason() {
     assert!(tables.contains("| mixture | SSC | more than 1 seconds |"), "{tables}");
     // The second seed was not tried.
     assert!(folder.text("time/runs.jsonl").contains("not tried: seed 0 was over budget"));
+    // The same budget does not try again, a larger one does.
+    let lines = |name: &str| folder.text(name).lines().count();
+    folder.run("bench long.toml --out time --seconds 1").ok();
+    assert_eq!(lines("time/runs.jsonl"), 2);
+    folder.run("bench long.toml --out time --seconds 2").ok();
+    assert_eq!(lines("time/runs.jsonl"), 4);
 
     folder.run("bench long.toml --out asked --memory 100MB").ok();
     let record = folder.text("asked/runs.jsonl");
@@ -191,7 +201,7 @@ fn rows_that_are_not_shuffled_are_told() {
     let args =
         "bench small.toml --out out --no-shuffle --seeds 1 --data moons --methods kmeans,obcut";
     let run = folder.run(args).ok();
-    assert!(run.stderr.contains("rows were not shuffled"), "{run:?}");
+    assert!(run.stderr.contains("rows were not shuffled for k-means; OBCut"), "{run:?}");
     assert!(folder.text("out/tables.md").contains("**rows in the order of the file**"));
     assert!(folder.text("out/runs.jsonl").contains("\"shuffled\":false"));
     assert_eq!(folder.text("out/runs.jsonl").lines().count(), 2);
@@ -223,6 +233,7 @@ fn suites_are_listed_and_unknown_ones_refused() {
         ("bench quick --data sun", 2, "no data set 'sun'"),
         ("bench quick --methods sun", 2, "no method 'sun'"),
         ("bench quick --seeds 0", 2, "0"),
+        ("bench quick --fresh --tables-only", 2, "--tables-only"),
     ] {
         let run = folder.run(args);
         assert_eq!(run.code, code, "{run:?}");

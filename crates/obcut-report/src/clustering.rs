@@ -60,10 +60,13 @@ pub struct Data {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
     /// Objective at the start and after every iteration; empty when only the cut was run.
+    #[serde(deserialize_with = "crate::number::or_nan")]
     pub objective: Vec<f64>,
     /// Its first term at the same times.
+    #[serde(deserialize_with = "crate::number::or_nan")]
     pub residual: Vec<f64>,
     /// Value of the cut after every iteration.
+    #[serde(deserialize_with = "crate::number::or_nan")]
     pub cut: Vec<f64>,
     /// Why no more.
     pub stop: StopReason,

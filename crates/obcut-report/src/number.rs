@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use serde::{Deserialize, Deserializer};
+
 /// A number with `digits` significant digits at most, commas between thousands.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
@@ -96,6 +98,15 @@ pub(crate) fn raised(exponent: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raise = |c: char| c.to_digit(10).map_or('⁻', |d| DIGITS[d as usize]);
     exponent.to_string().chars().map(raise).collect()
+}
+
+/// Reads numbers from JSON, which has no infinity: what overflowed is null there, and no number here.
+///
+/// # Errors
+/// When something in the list is neither a number nor null.
+pub fn or_nan<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<f64>, D::Error> {
+    let values = Vec::<Option<f64>>::deserialize(source)?;
+    Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
 #[cfg(test)]

@@ -1,20 +1,19 @@
 //! `obcut bench`: a suite of methods, data sets, grids and seeds.
 
+mod choose;
+mod show;
+
 use std::ffi::OsString;
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use indicatif::{ProgressBar, ProgressStyle};
 use obcut_bench::plan::Plan;
 use obcut_bench::record::{Records, Status};
-use obcut_bench::runner::Standing;
 use obcut_bench::suite::Kind;
 use obcut_bench::summary::{Cell, Metric};
 use obcut_bench::table::{self, ScoreTable};
-use obcut_bench::{Budget, Error, Options, Suite, Summary, Watch, page, results};
+use obcut_bench::{Budget, Error, Options, Suite, Summary, page, results};
 use serde::Serialize;
 use serde_json::json;
 
@@ -22,6 +21,7 @@ use crate::args::{INPUT, OUTPUT, Talk, values};
 use crate::failure::Fault;
 use crate::interrupt;
 use crate::output::{self, Card, plural};
+use show::{BenchWatch, Grid};
 
 /// Heading of the options that say how it is run.
 const RUNNING: &str = "Running";
@@ -34,10 +34,10 @@ pub struct BenchArgs {
     #[arg(value_name = "SUITE")]
     suite: Option<String>,
     /// Data sets to run on: names of the suite, or NAME=FILE to say where one is
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = INPUT)]
+    #[arg(long, value_name = "LIST", help_heading = INPUT)]
     data: Vec<String>,
     /// Methods to run: labels of the suite, or names that 'obcut methods' lists
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = RUNNING)]
+    #[arg(long, value_name = "LIST", help_heading = RUNNING)]
     methods: Vec<String>,
     /// Seeds of every method on every data set [default: as the suite says]
     #[arg(long, value_name = "N", help_heading = RUNNING)]
@@ -67,10 +67,10 @@ pub struct BenchArgs {
     /// Write a report with tables and pictures: one HTML file; it is replaced when it exists
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     report: Option<PathBuf>,
-    /// Forget the runs that are finished, and start anew
-    #[arg(long, help_heading = OUTPUT)]
+    /// Start anew; records that are there are put aside as runs.jsonl.old
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "tables_only")]
     fresh: bool,
-    /// Run nothing; make the tables from what is finished
+    /// Run nothing; make the tables from what is finished, also while the suite runs
     #[arg(long, help_heading = OUTPUT)]
     tables_only: bool,
 }
@@ -135,7 +135,7 @@ struct Report {
     finished: usize,
     not_available: usize,
     missing_data: Vec<String>,
-    shuffled: bool,
+    unshuffled: Vec<String>,
     records: PathBuf,
     tables: Vec<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,8 +158,8 @@ struct ScoreFacts {
 
 impl Job {
     fn new(args: &BenchArgs, mut suite: Suite, worker: &[OsString]) -> anyhow::Result<Self> {
-        choose_data(&mut suite, &args.data)?;
-        choose_methods(&mut suite, &args.methods)?;
+        choose::data(&mut suite, &args.data)?;
+        choose::methods(&mut suite, &args.methods)?;
         suite.seeds = args.seeds.unwrap_or(suite.seeds);
         suite.seconds = args.seconds.map_or(suite.seconds, |s| s as f64);
         suite.gib = args.memory.map_or(suite.gib, |bytes| bytes as f64 / GIB);
@@ -198,10 +198,8 @@ impl Job {
             true => Plan::without_data(&self.suite),
             false => Plan::new(&self.suite, data.as_deref())?,
         };
-        if self.fresh && self.options.records.exists() {
-            // Nobody else may be writing to it.
-            drop(Records::open(&self.options.records)?);
-            std::fs::remove_file(&self.options.records)?;
+        if self.fresh {
+            Records::retire(&self.options.records)?;
         }
         let records = if self.tables_only {
             if !self.options.records.exists() {
@@ -210,7 +208,7 @@ impl Job {
                     format!("{path}: no such file; run the suite without --tables-only first");
                 return Err(Fault::Usage(text).into());
             }
-            Records::open(&self.options.records)?
+            Records::read(&self.options.records)?
         } else {
             let watch = BenchWatch::new(talk, plan.runs.len());
             let done =
@@ -222,7 +220,7 @@ impl Job {
             })?
         };
         let summary = Summary::new(&self.suite, &records);
-        let tables = interrupt::writing(|| self.write(&summary, &records, &plan))?;
+        let tables = interrupt::writing(|| self.write(&summary, &records))?;
         let report = self.report(&plan, &records, &summary, tables);
         if talk.json {
             return Ok(output::print_json(&report)?);
@@ -232,8 +230,8 @@ impl Job {
 
     /// Says how far it came.
     fn interrupted(&self, plan: &Plan) -> anyhow::Error {
-        let finished =
-            Records::open(&self.options.records).map_or(0, |records| n_finished(plan, &records));
+        let finished = Records::read(&self.options.records)
+            .map_or(0, |records| n_finished(plan, &records, self.options.budget));
         let text = format!(
             "interrupted after {finished} of {}; the same command goes on from there",
             plural(plan.runs.len(), "run")
@@ -241,12 +239,7 @@ impl Job {
         Fault::Stopped(text).into()
     }
 
-    fn write(
-        &self,
-        summary: &Summary,
-        records: &Records,
-        plan: &Plan,
-    ) -> anyhow::Result<Vec<PathBuf>> {
+    fn write(&self, summary: &Summary, records: &Records) -> anyhow::Result<Vec<PathBuf>> {
         let mut files = vec![
             ("tables.md", results::document(&self.suite, records)),
             ("tables.csv", table::csv(summary)),
@@ -263,7 +256,7 @@ impl Job {
             written.push(path);
         }
         if let Some(path) = &self.report {
-            let text = page::page(&self.suite, records, &plan.missing);
+            let text = page::page(&self.suite, records);
             obcut_data::write_atomic(path, true, |file| file.write_all(text.as_bytes()))?;
         }
         Ok(written)
@@ -302,10 +295,10 @@ impl Job {
             version: env!("CARGO_PKG_VERSION"),
             suite: self.suite.name.clone(),
             runs: plan.runs.len(),
-            finished: n_finished(plan, records),
+            finished: n_finished(plan, records, self.options.budget),
             not_available,
             missing_data: plan.missing.clone(),
-            shuffled: self.suite.shuffle,
+            unshuffled: summary.unshuffled().into_iter().map(String::from).collect(),
             records: self.options.records.clone(),
             tables,
             report: self.report.clone(),
@@ -331,10 +324,9 @@ impl Job {
         }
         let mut card = Card::new(format!("Suite {}: {}", self.suite.name, self.suite.title));
         card.line("runs", format!("{} of {}", report.finished, plural(report.runs, "run")));
-        let failed =
-            plan.runs.iter().filter_map(|run| records.get(&run.key())).filter(|record| {
-                matches!(record.outcome.status, Status::Refused | Status::Crashed)
-            });
+        let failed = plan.runs.iter().filter_map(|run| records.get(&run.key())).filter(|record| {
+            matches!(record.outcome.status, Status::Refused | Status::Crashed | Status::Unreadable)
+        });
         let failed: Vec<String> = failed
             .map(|r| {
                 let why = r.outcome.reason.as_deref().unwrap_or("no reason known");
@@ -358,8 +350,11 @@ impl Job {
                 plan.missing.join(", ")
             ));
         }
-        if !self.suite.shuffle {
-            warnings.push("rows were not shuffled: files sorted by class can raise scores".into());
+        if !report.unshuffled.is_empty() {
+            warnings.push(format!(
+                "rows were not shuffled for {}: files sorted by class can raise scores",
+                report.unshuffled.join("; ")
+            ));
         }
         if report.finished < report.runs {
             warnings.push(format!("{} not finished", plural(report.runs - report.finished, "run")));
@@ -376,245 +371,6 @@ impl Job {
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-fn n_finished(plan: &Plan, records: &Records) -> usize {
-    plan.runs.iter().filter(|run| records.finished(&run.key()).is_some()).count()
-}
-
-/// Keeps the data sets that are named; `NAME=FILE` says where one is, of the suite or a new one.
-fn choose_data(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
-    if chosen.is_empty() {
-        return Ok(());
-    }
-    let mut kept = Vec::new();
-    for word in chosen {
-        let (name, file) = match word.split_once('=') {
-            Some((name, file)) => (name, Some(PathBuf::from(file))),
-            None => (word.as_str(), None),
-        };
-        let entry = suite.data.iter().find(|data| data.name.eq_ignore_ascii_case(name)).cloned();
-        let entry = match (entry, file) {
-            (Some(entry), None) => entry,
-            (Some(entry), file) => {
-                obcut_bench::suite::DataEntry { file, make: None, digits: false, ..entry }
-            }
-            (None, Some(file)) => obcut_bench::suite::DataEntry::from_file(name, file),
-            (None, None) => {
-                let names: Vec<&str> = suite.data.iter().map(|data| data.name.as_str()).collect();
-                return Err(Fault::Usage(format!(
-                    "suite {} has no data set '{name}'; it has {}; NAME=FILE adds one",
-                    suite.name,
-                    names.join(", ")
-                )));
-            }
-        };
-        kept.push(entry);
-    }
-    for method in &mut suite.method {
-        if let Some(only) = &mut method.only {
-            only.retain(|name| kept.iter().any(|data| data.name == *name));
-        }
-    }
-    suite.data = kept;
-    Ok(())
-}
-
-/// Keeps the methods that are named.
-fn choose_methods(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
-    if chosen.is_empty() {
-        return Ok(());
-    }
-    let is_named = |method: &obcut_bench::suite::MethodEntry, word: &str| {
-        method.label.eq_ignore_ascii_case(word) || method.method.eq_ignore_ascii_case(word)
-    };
-    if let Some(word) = chosen.iter().find(|word| !suite.method.iter().any(|m| is_named(m, word))) {
-        let names: Vec<&str> = suite.method.iter().map(|method| method.label.as_str()).collect();
-        return Err(Fault::Usage(format!(
-            "suite {} has no method '{word}'; it has {}",
-            suite.name,
-            names.join(", ")
-        )));
-    }
-    suite.method.retain(|method| chosen.iter().any(|word| is_named(method, word)));
-    Ok(())
-}
-
-/// Methods in lines, data sets in columns, for a terminal.
-struct Grid {
-    corner: &'static str,
-    columns: Vec<String>,
-    lines: Vec<(String, Vec<String>)>,
-}
-
-impl Grid {
-    fn new(summary: &Summary, corner: &'static str, text: impl Fn(&Cell) -> String) -> Self {
-        let lines = summary.methods.iter().enumerate().map(|(m, method)| {
-            let cells = summary.cells.iter();
-            let cells = cells.map(|row| row[m].as_ref().map_or("".into(), &text)).collect();
-            (method.label.clone(), cells)
-        });
-        Self {
-            corner,
-            columns: summary.data.iter().map(|data| data.name.clone()).collect(),
-            lines: lines.collect(),
-        }
-    }
-
-    fn nmi(summary: &Summary) -> Self {
-        Self::new(summary, "NMI %", |cell| match cell {
-            Cell::Scored(scored) => format!("{:.1}", scored.score(Metric::Nmi).0),
-            Cell::NotAvailable(_) => "N/A".into(),
-        })
-    }
-
-    fn seconds(summary: &Summary) -> Self {
-        Self::new(summary, "seconds", |cell| match cell {
-            Cell::Scored(scored) => format!("{:.1}", scored.seconds()),
-            Cell::NotAvailable(_) => "N/A".into(),
-        })
-    }
-
-    /// As many columns side by side as fit.
-    fn lay_out(&self, width: usize) -> String {
-        let length = |text: &String| text.chars().count();
-        let first = self
-            .lines
-            .iter()
-            .map(|(name, _)| length(name))
-            .max()
-            .unwrap_or(0)
-            .max(self.corner.len());
-        let widths: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(c, name)| {
-                let cells = self.lines.iter().map(|(_, cells)| length(&cells[c]));
-                cells.max().unwrap_or(0).max(length(name)) + 2
-            })
-            .collect();
-        let mut out = String::new();
-        let mut start = 0;
-        while start < self.columns.len() {
-            let mut end = start + 1;
-            while end < self.columns.len()
-                && first + widths[start..=end].iter().sum::<usize>() <= width
-            {
-                end += 1;
-            }
-            out += &format!("{:<first$}", self.corner);
-            for c in start..end {
-                out += &format!("{:>w$}", self.columns[c], w = widths[c]);
-            }
-            out.push('\n');
-            for (name, cells) in &self.lines {
-                out += &format!("{name:<first$}");
-                for c in start..end {
-                    out += &format!("{:>w$}", cells[c], w = widths[c]);
-                }
-                out = out.trim_end().to_string() + "\n";
-            }
-            out.push('\n');
-            start = end;
-        }
-        out
-    }
-}
-
-/// Shows how far a suite is.
-struct BenchWatch {
-    bar: Option<ProgressBar>,
-    verbose: bool,
-}
-
-impl BenchWatch {
-    fn new(talk: &Talk, total: usize) -> Self {
-        let bar = (stderr().is_terminal() && !talk.quiet).then(|| {
-            let template = "{elapsed_precise} [{bar:20}] {pos}/{len} {wide_msg}";
-            let style =
-                ProgressStyle::with_template(template).expect("the template is well formed");
-            let bar = ProgressBar::new(total as u64).with_style(style.progress_chars("=> "));
-            bar.enable_steady_tick(Duration::from_millis(500));
-            bar
-        });
-        Self { bar, verbose: talk.verbose > 0 }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Watch for BenchWatch {
-    fn standing(&self, standing: &Standing<'_>) {
-        let Standing { finished, total, spec, outcome, seconds_left } = standing;
-        let left = seconds_left.map_or(String::new(), |s| format!(", {} left", duration(s)));
-        if let Some(bar) = &self.bar {
-            bar.set_position(*finished as u64);
-            bar.set_message(format!("{} on {}, seed {}{left}", spec.method, spec.data, spec.seed));
-        }
-        if let Some(outcome) = outcome.filter(|_| self.verbose) {
-            let ended = match (outcome.scores, &outcome.reason) {
-                (Some(scores), _) => format!("NMI {:.4} in {:.2} s", scores.nmi, outcome.seconds),
-                (None, Some(reason)) => reason.clone(),
-                (None, None) => "no score".into(),
-            };
-            let line = format!(
-                "[{finished} of {total}{left}] {} on {}, seed {}: {ended}",
-                spec.method, spec.data, spec.seed
-            );
-            match &self.bar {
-                Some(bar) => bar.suspend(|| anstream::eprintln!("{line}")),
-                None => anstream::eprintln!("{line}"),
-            }
-        }
-    }
-
-    fn cancelled(&self) -> bool {
-        interrupt::requested()
-    }
-}
-
-/// Seconds as people say them.
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 90.0 => format!("{s:.0} s"),
-        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wide_grid_is_broken_into_blocks() {
-        let grid = Grid {
-            corner: "NMI %",
-            columns: (0..6).map(|i| format!("data set {i}")).collect(),
-            lines: vec![("a method".into(), vec!["99.9".into(); 6])],
-        };
-        let text = grid.lay_out(40);
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
-        assert_eq!(text.matches("99.9").count(), 6);
-        assert_eq!(grid.lay_out(200).lines().filter(|l| !l.is_empty()).count(), 2);
-    }
-
-    #[test]
-    fn durations_are_short() {
-        assert_eq!([5.0, 600.0, 9000.0].map(duration), ["5 s", "10 min", "2.5 h"]);
-    }
-
-    #[test]
-    fn data_and_methods_are_chosen_by_name() {
-        let mut suite = Suite::named("quick").unwrap();
-        choose_data(&mut suite, &["Moons".into(), "new=x.npz".into()]).unwrap();
-        choose_methods(&mut suite, &["u-spec".into(), "OBCut (default)".into()]).unwrap();
-        assert_eq!(suite.data.len(), 2);
-        assert_eq!(suite.method.len(), 2);
-        assert!(choose_data(&mut suite, &["sun".into()]).is_err());
-        assert!(choose_methods(&mut suite, &["means".into()]).is_err());
-    }
+fn n_finished(plan: &Plan, records: &Records, budget: Budget) -> usize {
+    plan.runs.iter().filter(|run| records.finished(&run.key(), budget).is_some()).count()
 }

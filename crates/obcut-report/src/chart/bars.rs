@@ -51,7 +51,9 @@ impl Bars {
     /// Draws the figure.
     pub fn html(&self) -> Html {
         let values = self.series.iter().flat_map(|s| {
-            s.values.iter().enumerate().filter_map(|(i, v)| v.map(|v| v + spread(s, i)))
+            let ends = s.values.iter().enumerate();
+            let ends = ends.filter_map(|(i, v)| v.map(|v| [v - spread(s, i), v + spread(s, i)]));
+            ends.flatten().collect::<Vec<_>>()
         });
         let scale = Scale::from_zero(values, if self.direction == Direction::Up { 4 } else { 5 });
         let drawn = match self.direction {
@@ -204,12 +206,16 @@ fn spread(series: &BarSeries, category: usize) -> f64 {
     series.spread.get(category).copied().flatten().filter(|v| v.is_finite()).unwrap_or(0.0)
 }
 
-/// At most `most` characters of a name.
+/// At most `most` characters of a name: its start and its end, by which long names differ.
 fn shortened(name: &str, most: usize) -> String {
-    if name.chars().count() <= most {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= most {
         return name.into();
     }
-    name.chars().take(most - 1).chain(['…']).collect()
+    let end = most / 2;
+    let start = most - 1 - end;
+    let ends = [&letters[..start], &['…'], &letters[letters.len() - end..]];
+    ends.concat().into_iter().collect()
 }
 
 #[cfg(test)]
@@ -257,6 +263,12 @@ mod tests {
         let html = bars.html().to_string();
         assert!(html.matches("text-anchor=\"middle\"").count() <= 25);
         assert_eq!(html.matches("<rect").count(), 100);
+    }
+
+    #[test]
+    fn long_names_keep_their_start_and_end() {
+        assert_eq!(shortened("OBCut (as printed, one)", 11), "OBCut… one)");
+        assert_eq!(shortened("short", 11), "short");
     }
 
     #[test]

@@ -360,13 +360,16 @@ impl Params {
         let unreadable =
             |error: serde_json::Error| ParamError::Conflict(format!("settings: {error}"));
         let mut settings = serde_json::to_value(self).map_err(unreadable)?;
+        let mut read = self.clone();
         for (name, value) in given {
             match settings.get_mut(name) {
                 Some(setting) => *setting = value.clone(),
                 None => return Err(ParamError::Conflict(format!("unknown setting '{name}'"))),
             }
+            // One by one, so that the one at fault is known.
+            read = serde_json::from_value(settings.clone())
+                .map_err(|error| ParamError::Conflict(format!("setting '{name}': {error}")))?;
         }
-        let read: Self = serde_json::from_value(settings).map_err(unreadable)?;
         // What JSON does not carry.
         let (anchors, init) = (self.anchors.clone(), self.init.clone());
         let init = if let Init::Given(_) = read.init { init } else { read.init.clone() };
