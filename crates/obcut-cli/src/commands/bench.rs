@@ -79,7 +79,7 @@ const EXAMPLES: &str = "Examples:
   obcut bench                       list the suites
   obcut bench quick                 digits and generated data, under two minutes
   OBCUT_DATA=~/data obcut bench paper --jobs 4 --seeds 5
-  obcut bench paper --data LR=letters.npz,digits --methods u-spec,obcut
+  obcut bench paper --data LR=letters.npz,Yale --methods u-spec,obcut
   obcut bench my-suite.toml --seconds 60 --memory 4GB
 
 An interrupted suite goes on where it stopped when it is started again. Rows are
