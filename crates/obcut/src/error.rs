@@ -21,6 +21,14 @@ pub enum Error {
     /// A model file is damaged, foreign or too new.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// Rows that are read in pieces could not be read.
+    #[error("rows {} to {} cannot be read: {detail}", rows.start, rows.end.saturating_sub(1))]
+    Read {
+        /// The rows asked for.
+        rows: std::ops::Range<usize>,
+        /// What went wrong, with the file at fault.
+        detail: String,
+    },
     /// The observer asked to stop.
     #[error("cancelled")]
     Cancelled,

@@ -19,6 +19,7 @@ pub mod observer;
 #[doc(hidden)]
 pub mod simplex;
 pub mod solver;
+pub mod source;
 pub mod synthetic;
 
 // The box of pieces that the other methods of this workspace share: public for them, with no promise.
@@ -60,3 +61,4 @@ pub use solver::path::{KPath, KTried};
 pub use solver::rule::RowScore;
 pub use solver::trace::{StopReason, Trace};
 pub use solver::{Fit, fit};
+pub use source::RowSource;
