@@ -8,6 +8,7 @@ mod arrays;
 mod data;
 mod errors;
 mod fit;
+mod large;
 mod methods;
 mod metrics;
 mod model;
@@ -25,6 +26,8 @@ mod _core {
     use super::data::{blobs, digits, mixture, moons, rings, subspaces};
     #[pymodule_export]
     use super::fit::{cut, fit};
+    #[pymodule_export]
+    use super::large::{Large, fit_rows, is_large, merge, predict_rows, run_task};
     #[pymodule_export]
     use super::main;
     #[pymodule_export]

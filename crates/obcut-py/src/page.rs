@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::watch::watched;
 
 /// The facts of a fit as a string that an estimator keeps.
-pub fn to_json(facts: &Clustering) -> PyResult<String> {
+pub fn to_json(facts: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(facts).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 

@@ -12,6 +12,7 @@
 pub mod clusterer;
 pub mod error;
 pub mod graph;
+pub mod large;
 pub mod matrix;
 pub mod metrics;
 pub mod observer;
@@ -59,6 +60,6 @@ pub use solver::params::{
 };
 pub use solver::path::{KPath, KTried};
 pub use solver::rule::RowScore;
-pub use solver::trace::{StopReason, Trace};
+pub use solver::trace::{LargeTrace, StopReason, Trace};
 pub use solver::{Fit, fit};
 pub use source::RowSource;

@@ -170,7 +170,7 @@ fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
 }
 
 /// The entries of a row, zeros possibly left out.
-trait Entries: Sync {
+pub(crate) trait Entries: Sync {
     fn shape(&self) -> (usize, usize);
     fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
 
@@ -216,6 +216,15 @@ impl<T: Real> Entries for DenseRef<'_, T> {
     }
 }
 
+impl Entries for Samples<'_> {
+    fn shape(&self) -> (usize, usize) {
+        (self.n_rows(), self.n_cols())
+    }
+    fn entries(&self, row: usize, visit: impl FnMut(usize, f64)) {
+        self.each(row, visit);
+    }
+}
+
 impl<T: Real> Entries for CsrRef<'_, T> {
     fn shape(&self) -> (usize, usize) {
         (self.n_rows(), self.n_cols())
@@ -226,23 +235,23 @@ impl<T: Real> Entries for CsrRef<'_, T> {
 }
 
 /// Per feature: range, weighted sum, number of entries seen.
-struct Columns {
-    min: Vec<f64>,
-    max: Vec<f64>,
-    sum: Vec<f64>,
-    seen: Vec<u64>,
+pub(crate) struct Columns {
+    pub min: Vec<f64>,
+    pub max: Vec<f64>,
+    pub sum: Vec<f64>,
+    pub seen: Vec<u64>,
     /// Rows that were taken in whole, not counted in `seen`.
-    whole: u64,
-    zeros: u64,
-    rows: u64,
-    weight: f64,
-    bad: u64,
-    first_bad: Option<(usize, usize, f64)>,
-    large: Option<(usize, usize, f64)>,
+    pub whole: u64,
+    pub zeros: u64,
+    pub rows: u64,
+    pub weight: f64,
+    pub bad: u64,
+    pub first_bad: Option<(usize, usize, f64)>,
+    pub large: Option<(usize, usize, f64)>,
 }
 
 impl Columns {
-    fn new(d: usize) -> Self {
+    pub fn new(d: usize) -> Self {
         Self {
             min: vec![f64::INFINITY; d],
             max: vec![f64::NEG_INFINITY; d],
@@ -284,7 +293,7 @@ fn fit<E: Entries>(
 ) -> Result<Scaling, Error> {
     let (n, d) = x.shape();
     let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-    let limit = if single && kind == Scale::None { LIMIT_F32 } else { LIMIT };
+    let limit = limit(single, kind);
     let mut columns = Columns::new(d);
     context.fold(
         n,
@@ -307,76 +316,129 @@ fn fit<E: Entries>(
         },
         |part| columns.merge(part),
     )?;
-    if let Some((row, col, value)) = columns.first_bad {
-        return Err(DataError::NotFinite { row, col, value, count: columns.bad as usize }.into());
-    }
-    if let Some((row, col, value)) = columns.large {
-        return Err(DataError::TooLarge { row, col, value, limit }.into());
-    }
-    if columns.rows == 0 {
-        return Err(DataError::NoWeight.into());
-    }
-    for f in 0..d {
-        let seen = columns.seen[f] + columns.whole;
-        if seen < columns.rows {
-            // Entries that are not stored are zeros.
-            columns.min[f] = columns.min[f].min(0.0);
-            columns.max[f] = columns.max[f].max(0.0);
-            columns.zeros += columns.rows - seen;
-        }
-    }
-    let mean: Vec<f64> = (0..d)
-        .map(|f| rounded(columns.sum[f] / columns.weight, columns.max[f] - columns.min[f]))
-        .collect();
-    let counts = columns.min.iter().all(|&v| v >= 0.0)
-        && columns.zeros as f64 > SPARSE_COUNTS * columns.rows as f64 * d as f64;
-    let kind = match kind {
-        Scale::Auto if counts => Scale::UnitRows,
-        Scale::Auto => Scale::MinMax,
-        named => named,
+    columns.settle(limit)?;
+    let kind = columns.kind(kind);
+    let mean = columns.means();
+    let second = match second_len(kind, d) {
+        0 => Vec::new(),
+        len => second_pass(len, n, context, |i, part: &mut Vec<f64>| {
+            let w = weight(i);
+            second_terms(x, i, kind, &mean, |slot, term| part[slot] += w * term);
+        })?,
     };
-    let inverse = |range: f64| {
-        if range > 0.0 && (1.0 / range).is_finite() { 1.0 / range } else { 0.0 }
-    };
-    let (shift, factor) = match kind {
-        Scale::MinMax | Scale::Auto => {
-            let factor = (0..d).map(|f| inverse(columns.max[f] - columns.min[f])).collect();
-            (mean, factor)
+    Ok(columns.scaling(kind, mean, &second))
+}
+
+/// The largest magnitude that is accepted.
+pub(crate) fn limit(single: bool, kind: Scale) -> f64 {
+    if single && kind == Scale::None { LIMIT_F32 } else { LIMIT }
+}
+
+impl Columns {
+    /// Refuses what cannot be used and takes in the zeros that are not stored.
+    pub fn settle(&mut self, limit: f64) -> Result<(), Error> {
+        if let Some((row, col, value)) = self.first_bad {
+            return Err(DataError::NotFinite { row, col, value, count: self.bad as usize }.into());
         }
-        Scale::None => (mean, vec![1.0; d]),
-        Scale::Standard => {
-            // Per feature: the squares of stored entries about the mean, then the stored weight.
-            let sums = second_pass(2 * d, n, context, |i, part: &mut Vec<f64>| {
-                let w = weight(i);
-                x.entries(i, |f, v| {
-                    part[f] += w * (v - mean[f]).powi(2);
-                    part[d + f] += w;
-                });
-            })?;
-            let factor = (0..d)
-                .map(|f| {
-                    let absent = (columns.weight - sums[d + f]).max(0.0);
-                    let variance = (sums[f] + absent * mean[f].powi(2)) / columns.weight;
-                    let deviation = variance.sqrt();
-                    let constant = columns.max[f] <= columns.min[f];
-                    if constant { 0.0 } else { inverse(rounded(deviation, deviation)) }
-                })
-                .collect();
-            (mean, factor)
+        if let Some((row, col, value)) = self.large {
+            return Err(DataError::TooLarge { row, col, value, limit }.into());
         }
-        Scale::UnitRows => {
-            let sum = second_pass(d, n, context, |i, part: &mut Vec<f64>| {
-                let mut norm = 0.0;
-                x.entries(i, |_, v| norm += v * v);
-                if norm > 0.0 {
-                    let w = weight(i) / norm.sqrt();
-                    x.entries(i, |f, v| part[f] += w * v);
-                }
-            })?;
-            (sum.iter().map(|s| rounded(s / columns.weight, 1.0)).collect(), vec![1.0; d])
+        if self.rows == 0 {
+            return Err(DataError::NoWeight.into());
         }
-    };
-    Ok(Scaling { kind, shift, factor })
+        for f in 0..self.min.len() {
+            let seen = self.seen[f] + self.whole;
+            if seen < self.rows {
+                self.min[f] = self.min[f].min(0.0);
+                self.max[f] = self.max[f].max(0.0);
+                self.zeros += self.rows - seen;
+            }
+        }
+        Ok(())
+    }
+
+    /// Means of the features, rounded.
+    pub fn means(&self) -> Vec<f64> {
+        (0..self.min.len())
+            .map(|f| rounded(self.sum[f] / self.weight, self.max[f] - self.min[f]))
+            .collect()
+    }
+
+    /// The scaling that was asked for, or the one that suits.
+    pub fn kind(&self, asked: Scale) -> Scale {
+        let counts = self.min.iter().all(|&v| v >= 0.0)
+            && self.zeros as f64 > SPARSE_COUNTS * self.rows as f64 * self.min.len() as f64;
+        match asked {
+            Scale::Auto if counts => Scale::UnitRows,
+            Scale::Auto => Scale::MinMax,
+            named => named,
+        }
+    }
+
+    /// The scaling, from the means and the sums of a second pass ([`second_terms`]) if it takes one.
+    pub fn scaling(&self, kind: Scale, mean: Vec<f64>, second: &[f64]) -> Scaling {
+        let d = mean.len();
+        let inverse = |range: f64| {
+            if range > 0.0 && (1.0 / range).is_finite() { 1.0 / range } else { 0.0 }
+        };
+        let (shift, factor) = match kind {
+            Scale::MinMax | Scale::Auto => {
+                let factor = (0..d).map(|f| inverse(self.max[f] - self.min[f])).collect();
+                (mean, factor)
+            }
+            Scale::None => (mean, vec![1.0; d]),
+            Scale::Standard => {
+                let factor = (0..d)
+                    .map(|f| {
+                        let absent = (self.weight - second[d + f]).max(0.0);
+                        let variance = (second[f] + absent * mean[f].powi(2)) / self.weight;
+                        let deviation = variance.sqrt();
+                        let constant = self.max[f] <= self.min[f];
+                        if constant { 0.0 } else { inverse(rounded(deviation, deviation)) }
+                    })
+                    .collect();
+                (mean, factor)
+            }
+            Scale::UnitRows => {
+                let mean = second.iter().map(|s| rounded(s / self.weight, 1.0)).collect();
+                (mean, vec![1.0; d])
+            }
+        };
+        Scaling { kind, shift, factor }
+    }
+}
+
+/// Sums that a second pass makes; none when the first tells all.
+pub(crate) fn second_len(kind: Scale, d: usize) -> usize {
+    match kind {
+        Scale::Standard => 2 * d,
+        Scale::UnitRows => d,
+        _ => 0,
+    }
+}
+
+/// What a row adds to those sums, per unit of weight. Standard: per feature the square of a stored entry
+/// about the mean, then one for being stored. Unit rows: the entries of the row at unit length.
+pub(crate) fn second_terms<E: Entries>(
+    x: &E,
+    i: usize,
+    kind: Scale,
+    mean: &[f64],
+    mut visit: impl FnMut(usize, f64),
+) {
+    if kind == Scale::Standard {
+        x.entries(i, |f, v| {
+            visit(f, (v - mean[f]).powi(2));
+            visit(mean.len() + f, 1.0);
+        });
+    } else {
+        let mut norm = 0.0;
+        x.entries(i, |_, v| norm += v * v);
+        if norm > 0.0 {
+            let inverse = 1.0 / norm.sqrt();
+            x.entries(i, |f, v| visit(f, v * inverse));
+        }
+    }
 }
 
 /// Takes the entries of a row into the columns one by one, and notes those that cannot be used.

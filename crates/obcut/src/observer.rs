@@ -26,6 +26,10 @@ pub enum Stage {
     KMeans,
     /// Building the model and labelling the rows with it.
     Finish,
+    /// The first reading of a large table.
+    Scan,
+    /// Labelling a large table, and bettering the rule that labels it.
+    Round,
 }
 
 impl Stage {
@@ -43,6 +47,8 @@ impl Stage {
             Self::Spectrum => "spectrum",
             Self::KMeans => "kmeans",
             Self::Finish => "finish",
+            Self::Scan => "scan",
+            Self::Round => "round",
         }
     }
 }

@@ -29,7 +29,7 @@ impl Part {
 }
 
 /// The parts of a graph, in the order of their columns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Layout(pub Vec<Part>);
 
 impl Layout {

@@ -1,16 +1,14 @@
 //! Settings judged against the data, once, before any work.
 
 use crate::error::{DataError, Error, ParamError};
-use crate::matrix::Samples;
 use crate::solver::params::{Formulation, Init, Learn, Params};
 
 /// Checks everything that does not need the distinct rows.
 pub(crate) fn check(
     params: &Params,
-    samples: &Samples<'_>,
+    (n, d): (usize, usize),
     weights: Option<&[f64]>,
 ) -> Result<(), Error> {
-    let (n, d) = (samples.n_rows(), samples.n_cols());
     // A new setting does not compile until it is judged here.
     let Params {
         n_clusters,
@@ -39,6 +37,7 @@ pub(crate) fn check(
         sweep_order: _,
         n_init,
         rows_per_anchor,
+        core_rows: _,
         reduce: _,
         seed: _,
         threads: _,

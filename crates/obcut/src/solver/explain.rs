@@ -67,33 +67,40 @@ pub(crate) fn clusters(
     let moments = Moments::new(samples, labels, weights, k, context)?;
     let mut rows = vec![0; k];
     labels.iter().for_each(|&l| rows[l as usize] += 1);
-    Ok((0..k)
-        .map(|j| {
+    Ok(moments.clusters(&rows, association))
+}
+
+impl Moments {
+    /// The clusters, with their numbers of rows.
+    pub fn clusters(&self, rows: &[usize], association: &[f64]) -> Vec<ClusterInfo> {
+        let k = rows.len();
+        let of_cluster = |j: usize| {
             let shares = &association[j * k..(j + 1) * k];
             let others = (0..k).filter(|&l| l != j && shares[l] > 0.0);
             let nearest = others.max_by(|&a, &b| shares[a].total_cmp(&shares[b]).then(b.cmp(&a)));
             ClusterInfo {
                 rows: rows[j],
-                weight: moments.weights[j],
+                weight: self.weights[j],
                 cohesion: shares[j].min(1.0),
                 nearest: nearest.map(|l| l as u32),
                 nearest_share: nearest.map_or(0.0, |l| shares[l]),
-                features: moments.features(j),
+                features: self.features(j),
             }
-        })
-        .collect())
+        };
+        (0..k).map(of_cluster).collect()
+    }
 }
 
 /// Weighted sums of the features, by cluster and squared over all.
-struct Moments {
-    d: usize,
+pub(crate) struct Moments {
+    pub d: usize,
     /// Taken off every value before it is squared, so that a large offset does not drown the spread:
     /// the first row of a dense table.
-    origin: Vec<f64>,
-    weights: Vec<f64>,
+    pub origin: Vec<f64>,
+    pub weights: Vec<f64>,
     /// k × d.
-    sums: Vec<f64>,
-    squares: Vec<f64>,
+    pub sums: Vec<f64>,
+    pub squares: Vec<f64>,
 }
 
 impl Moments {

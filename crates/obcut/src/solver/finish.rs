@@ -1,5 +1,7 @@
 //! The end of a fit: the model, and the labels it gives.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{DataError, Error};
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::normalize::Scaling;
@@ -11,7 +13,6 @@ use crate::solver::cutting::anchor_weights;
 use crate::solver::explain::Explanation;
 use crate::solver::model::Model;
 use crate::solver::params::{Init, Params};
-use crate::solver::plan::Plan;
 use crate::solver::problem::{Candidate, Problem};
 use crate::solver::rule::{self, Rule, best};
 use crate::solver::score::associations;
@@ -138,25 +139,30 @@ fn distinct(labels: &[u32]) -> usize {
     labels.iter().collect::<std::collections::HashSet<_>>().len()
 }
 
+/// What warnings are made of, beside the model and the trace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Notes {
+    /// Anchors asked for, when they are more than the distinct rows.
+    pub capped: Option<usize>,
+    /// Distinct rows.
+    pub n_units: usize,
+    /// Pieces of the graph too small to be clusters.
+    pub n_fragments: usize,
+}
+
 /// Plain words about what a user should know.
-pub(crate) fn warnings(
-    labels: &[u32],
-    plan: &Plan,
-    (n_fragments, n_pieces): (usize, usize),
-    model: &Model,
-    trace: &Trace,
-) -> Vec<String> {
+pub(crate) fn warnings(notes: &Notes, model: &Model, trace: &Trace) -> Vec<String> {
     let mut warnings = Vec::new();
-    let k = model.n_clusters();
-    if let Some(wanted) = plan.capped {
+    let Notes { capped, n_units, n_fragments } = *notes;
+    let (k, n_pieces) = (model.n_clusters(), trace.n_pieces);
+    if let Some(wanted) = capped {
         warnings.push(format!(
-            "{wanted} anchors were asked for, but there are only {} distinct rows; every one is an anchor",
-            plan.n_units
+            "{wanted} anchors were asked for, but there are only {n_units} distinct rows; every one is an anchor"
         ));
     }
-    let mut counts = vec![0usize; k];
-    labels.iter().for_each(|&l| counts[l as usize] += 1);
-    let tiny = counts.iter().filter(|&&c| c * k * 50 < labels.len()).count();
+    let counts = || model.explanation.clusters.iter().map(|cluster| cluster.rows);
+    let n_rows: usize = counts().sum();
+    let tiny = counts().filter(|&c| c * k * 50 < n_rows).count();
     if tiny > 0 {
         warnings.push(format!(
             "{tiny} of {k} clusters hold less than 2 % of an average cluster; a smaller k may fit better"
@@ -198,7 +204,7 @@ pub(crate) fn warnings(
             "the graph cannot tell enough rows apart for this k; rows were labelled by their nearest of k typical rows".into(),
         );
     }
-    let share = model.exceptions.len() as f64 / plan.n_units as f64;
+    let share = model.exceptions.len() as f64 / n_units as f64;
     if share > 0.1 {
         warnings.push(format!(
             "{:.0} % of the learned labels do not follow from the first anchors, so new rows are labelled by a rule that differs there; learn = nothing gives labels that generalise",

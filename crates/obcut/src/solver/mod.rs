@@ -1,11 +1,11 @@
 //! OBCut itself: scale, check, start, cut, learn, and build the model.
 
-mod check;
+pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod cutting;
 pub(crate) mod explain;
 mod file;
-mod finish;
+pub(crate) mod finish;
 #[cfg(test)]
 mod golden_tests;
 mod init;
@@ -25,6 +25,7 @@ pub(crate) mod update;
 use crate::error::{DataError, Error};
 use crate::graph::components::n_sizeable;
 use crate::kmeans::Weighted;
+use crate::large;
 use crate::matrix::{DenseRef, Samples};
 use crate::normalize::Scaling;
 use crate::observer::{Observer, Stage};
@@ -34,6 +35,7 @@ use crate::reduce::Reduced;
 use crate::table::Table;
 use crate::units::Units;
 use explain::Explanation;
+use finish::Notes;
 use model::Model;
 use params::{Init, Params, Reduce};
 use plan::Plan;
@@ -80,21 +82,39 @@ pub fn fit(
     params: &Params,
     observer: &dyn Observer,
 ) -> Result<Fit, Error> {
-    check::check(params, samples, weights)?;
+    check::check(params, (samples.n_rows(), samples.n_cols()), weights)?;
     // Entries given twice would be squared apart: they are added up first.
     samples.with_canonical(|samples| {
-        Context::run(params.threads, observer, |context| {
-            fit_checked(samples, weights, params, context)
-        })
+        if large::is_large(params, samples.n_rows(), samples.n_cols()) {
+            return large::fit_samples(samples, weights, params, observer);
+        }
+        let (mut fit, notes) = fit_all(samples, weights, None, params, observer)?;
+        fit.warnings = finish::warnings(&notes, &fit.model, &fit.trace);
+        Ok(fit)
+    })
+}
+
+/// Clusters rows that were checked, all at once, with the scaling given or one of their own. The
+/// warnings are left to the caller.
+pub(crate) fn fit_all(
+    samples: &Samples<'_>,
+    weights: Option<&[f64]>,
+    scaling: Option<&Scaling>,
+    params: &Params,
+    observer: &dyn Observer,
+) -> Result<(Fit, Notes), Error> {
+    Context::run(params.threads, observer, |context| {
+        fit_checked(samples, weights, scaling, params, context)
     })
 }
 
 fn fit_checked(
     samples: &Samples<'_>,
     weights: Option<&[f64]>,
+    scaling: Option<&Scaling>,
     params: &Params,
     mut context: Context<'_>,
-) -> Result<Fit, Error> {
+) -> Result<(Fit, Notes), Error> {
     // Weights near 1 keep squares and roots of their sums in range; a power of two changes no bit.
     let unit = weights.map_or(1.0, weight_unit);
     let scaled: Option<Vec<f64>> = weights.map(|w| w.iter().map(|w| w / unit).collect());
@@ -102,7 +122,10 @@ fn fit_checked(
     let mut clock = Clock::default();
     let (scaling, units) = clock.time(Stage::Prepare, || {
         context.report(Stage::Prepare, 0, 0, None)?;
-        let scaling = Scaling::fit(samples, weights, params.scale, &context)?;
+        let scaling = match scaling {
+            Some(scaling) => scaling.clone(),
+            None => Scaling::fit(samples, weights, params.scale, &context)?,
+        };
         let units = Units::new(&Table::new(*samples, &scaling), weights, &context)?;
         Ok::<_, Error>((scaling, units))
     })?;
@@ -186,10 +209,9 @@ fn fit_checked(
     trace.seconds = clock.finish();
     trace.n_pieces = n_sizeable(&kept.graph, &units.weight, params.n_clusters);
     trace.n_idle = kept.graph.degrees(&units.weight).iter().filter(|&&d| d == 0.0).count();
-    let pieces = (kept.n_fragments, trace.n_pieces);
+    let notes = Notes { capped: plan.capped, n_units: plan.n_units, n_fragments: kept.n_fragments };
     let finish::Labelled { labels, margins } = rows;
-    let warnings = finish::warnings(&labels, &plan, pieces, &model, &trace);
-    Ok(Fit { labels, margins, model, trace, warnings })
+    Ok((Fit { labels, margins, model, trace, warnings: Vec::new() }, notes))
 }
 
 /// The power of two next to the mean of the weights.
@@ -197,7 +219,12 @@ fn weight_unit(weights: &[f64]) -> f64 {
     let largest = weights.iter().fold(0.0, |a: f64, &b| a.max(b));
     // Shares of the largest cannot overflow when they are added up.
     let mean = weights.iter().map(|w| w / largest).sum::<f64>() / weights.len() as f64;
-    (largest.log2() + mean.log2()).floor().clamp(-1000.0, 1000.0).exp2()
+    power_of_two(largest, mean)
+}
+
+/// The power of two next to a share of a number.
+pub(crate) fn power_of_two(number: f64, share: f64) -> f64 {
+    (number.log2() + share.log2()).floor().clamp(-1000.0, 1000.0).exp2()
 }
 
 fn given_anchors(params: &Params, scaling: &Scaling) -> Option<Vec<f64>> {

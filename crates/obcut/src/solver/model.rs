@@ -4,6 +4,8 @@
 //! first ones; the rule is made from them at the final labels. Where a learning loop left training rows
 //! with other labels than the rule gives, the model remembers those rows by their content.
 
+use serde::{Deserialize, Serialize};
+
 use crate::block::{Points, Scratch};
 use crate::error::{DataError, Error};
 use crate::graph::Graph;
@@ -23,7 +25,7 @@ use crate::solver::score::score;
 use crate::table::Table;
 
 /// Everything that is needed to label new rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     pub(crate) params: Params,
     pub(crate) version: String,
@@ -266,7 +268,7 @@ impl Model {
     }
 
     /// What margins are measured in.
-    fn unit(&self) -> f64 {
+    pub(crate) fn unit(&self) -> f64 {
         (self.rule.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt()
     }
 
@@ -380,7 +382,7 @@ impl Model {
     }
 
     /// Gives the largest gain to the cluster that a training row was put into.
-    fn except(&self, key: u64, gains: &mut [f64]) {
+    pub(crate) fn except(&self, key: u64, gains: &mut [f64]) {
         if let Ok(at) = self.exceptions.binary_search_by_key(&key, |e| e.0) {
             let (label, first) = (self.exceptions[at].1 as usize, best(gains));
             gains.swap(label, first);

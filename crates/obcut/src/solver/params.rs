@@ -268,6 +268,10 @@ pub struct Params {
     pub n_init: usize,
     /// Rows per anchor that train the anchors; `None` uses all rows.
     pub rows_per_anchor: Option<usize>,
+    /// Distinct rows that a table with more is clustered by, chosen at random, before all rows take
+    /// part (see `docs/scaling.md`). `None` chooses by the number of columns; 0 takes all rows.
+    #[serde(default)]
+    pub core_rows: Option<usize>,
     /// Whether wide tables are rotated first.
     pub reduce: Reduce,
     /// Seed of every random choice.
@@ -311,6 +315,7 @@ impl Params {
             sweep_order: SweepOrder::Shuffled,
             n_init: 1,
             rows_per_anchor: Some(100),
+            core_rows: None,
             reduce: Reduce::Auto,
             seed: 0,
             threads: 0,
@@ -337,6 +342,7 @@ impl Params {
             anchor_update: AnchorUpdate::LeastSquares,
             stop_on_labels: false,
             rows_per_anchor: None,
+            core_rows: Some(0),
             ..Self::new(n_clusters)
         }
     }

@@ -5,6 +5,8 @@
 //! largest. It is a function of the row alone, so a fit that ends with the labels this rule gives
 //! has a model that repeats them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::linalg::simd::vectorised;
@@ -16,7 +18,7 @@ use crate::solver::update::labels::Clusters;
 const ROUNDS: usize = 20;
 
 /// A frozen state of the cut.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rule {
     pub n_clusters: usize,
     /// H, M × k.

@@ -26,7 +26,6 @@ pub(crate) fn association(graph: &Graph, labels: &[u32], weights: &[f64], k: usi
 /// Association of every cluster with every one, k × k: the chance that a step from a row of the first
 /// to an anchor and back to a row ends in the second. Rows of clusters that are not empty sum to 1.
 pub(crate) fn associations(graph: &Graph, labels: &[u32], weights: &[f64], k: usize) -> Vec<f64> {
-    let degrees = graph.degrees(weights);
     let sizes = sizes(labels, weights, k);
     let mut joined = vec![0.0; graph.n_cols * k];
     for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
@@ -35,9 +34,16 @@ pub(crate) fn associations(graph: &Graph, labels: &[u32], weights: &[f64], k: us
             joined[m as usize * k + label as usize] += w * v;
         }
     }
+    joined_associations(&joined, &sizes)
+}
+
+/// The same from the links of every anchor to every cluster, B'Y (M × k), and the sizes of the clusters.
+pub(crate) fn joined_associations(joined: &[f64], sizes: &[f64]) -> Vec<f64> {
+    let k = sizes.len();
     let mut all = vec![0.0; k * k];
-    for (row, degree) in joined.chunks_exact(k).zip(&degrees) {
-        if *degree > 0.0 {
+    for row in joined.chunks_exact(k) {
+        let degree: f64 = row.iter().sum();
+        if degree > 0.0 {
             for (a, &v) in row.iter().enumerate().filter(|(_, v)| **v > 0.0) {
                 let share = v / (degree * sizes[a]);
                 row.iter().zip(&mut all[a * k..(a + 1) * k]).for_each(|(u, out)| *out += share * u);

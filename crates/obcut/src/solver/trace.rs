@@ -74,6 +74,22 @@ pub struct Trace {
     /// Columns of the first graph that no row is linked to.
     #[serde(default)]
     pub n_idle: usize,
+    /// How a large table was read, if it was; the rest of the trace is about its core.
+    #[serde(default)]
+    pub large: Option<LargeTrace>,
+}
+
+/// How a large table was clustered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LargeTrace {
+    /// Distinct rows of the core.
+    pub core_rows: usize,
+    /// Times that all rows were read.
+    pub passes: usize,
+    /// Rows that changed their cluster in every round of labelling all rows, but for the first.
+    pub moved: Vec<u64>,
+    /// Seconds of every pass.
+    pub pass_seconds: Vec<f64>,
 }
 
 impl Trace {
@@ -91,6 +107,7 @@ impl Trace {
             loop_rejected: false,
             n_pieces: 0,
             n_idle: 0,
+            large: None,
         }
     }
 

@@ -1,0 +1,293 @@
+//! Large tables: passes whose pieces Python hands out, and rows that Python reads.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use obcut::large::{self, LargeFit, Next, Partial, Piece, Store, Task};
+use obcut::{DenseRef, Error, Matrix, RowScore, RowSource, Samples};
+use obcut_report::Clustering;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::arrays::{Table, labels};
+use crate::errors::raised;
+use crate::fit::outcome;
+use crate::settings::{Arrays, params};
+use crate::watch::watched;
+
+/// Whether a table of this size is clustered by its core.
+#[pyfunction]
+#[pyo3(signature = (settings, n_rows, n_cols, *, paper=false))]
+pub fn is_large(settings: &str, n_rows: usize, n_cols: usize, paper: bool) -> PyResult<bool> {
+    let params = params(paper, settings, Arrays::default())?;
+    Ok(large::is_large(&params, n_rows, n_cols))
+}
+
+/// Runs the task of a pass on some rows of the table, the first of which has the number `first`.
+#[pyfunction]
+#[pyo3(signature = (task, table, weights, first))]
+pub fn run_task<'py>(
+    py: Python<'py>,
+    task: &[u8],
+    table: Table<'py>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    first: u64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let task = Task::from_bytes(task).map_err(raised)?;
+    let samples = table.samples()?;
+    let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
+    if weights.is_some_and(|weights| weights.len() != samples.n_rows()) {
+        return Err(PyValueError::new_err("weights and rows differ in number"));
+    }
+    let piece = Piece { samples, weights, range: 0..samples.n_rows(), first };
+    let found = py.detach(|| task.ready(&samples).run(&piece, None).to_bytes());
+    Ok(PyBytes::new(py, &found.map_err(raised)?))
+}
+
+/// Joins what came of several pieces.
+#[pyfunction]
+pub fn merge<'py>(py: Python<'py>, results: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+    let joined = py.detach(|| joined(&results)?.to_bytes()).map_err(raised)?;
+    Ok(PyBytes::new(py, &joined))
+}
+
+fn joined(results: &[Vec<u8>]) -> Result<Partial, Error> {
+    let mut all: Option<Partial> = None;
+    for result in results {
+        let found = Partial::from_bytes(result)?;
+        match &mut all {
+            Some(all) => all.merge(found)?,
+            None => all = Some(found),
+        }
+    }
+    let detail = "there is nothing to join".into();
+    all.ok_or(Error::Numeric { stage: "large table", detail })
+}
+
+/// A fit of a large table, pass by pass.
+#[pyclass(module = "obcut._core")]
+pub struct Large(Option<large::Large>);
+
+#[pymethods]
+impl Large {
+    #[new]
+    #[pyo3(signature = (settings, n_rows, n_cols, *, single, paper=false, init=None, anchors=None))]
+    fn new(
+        settings: &str,
+        n_rows: usize,
+        n_cols: usize,
+        single: bool,
+        paper: bool,
+        init: Option<Vec<u32>>,
+        anchors: Option<PyReadonlyArray2<'_, f64>>,
+    ) -> PyResult<Self> {
+        let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        let params = params(paper, settings, Arrays { init, anchors })?;
+        let like: Samples<'_> = if single {
+            DenseRef::<f32>::new(&[], 0, n_cols).map_err(|e| raised(e.into()))?.into()
+        } else {
+            DenseRef::<f64>::new(&[], 0, n_cols).map_err(|e| raised(e.into()))?.into()
+        };
+        Ok(Self(Some(large::Large::new(&params, &like, n_rows).map_err(raised)?)))
+    }
+
+    /// What comes next: ("pass", name, task), ("core", rows) or ("done",).
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match self.inner()?.next() {
+            Next::Pass(task) => {
+                let bytes = PyBytes::new(py, &task.to_bytes().map_err(raised)?);
+                ("pass", task.name(), bytes).into_pyobject(py)
+            }
+            Next::Core(rows) => {
+                let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+                ("core", PyArray1::from_vec(py, rows)).into_pyobject(py)
+            }
+            Next::Done => ("done",).into_pyobject(py),
+        }
+    }
+
+    /// Takes what came of all pieces of a pass.
+    fn take(&mut self, py: Python<'_>, results: Vec<Vec<u8>>) -> PyResult<()> {
+        let inner = self.inner_mut()?;
+        py.detach(|| inner.take(joined(&results)?)).map_err(raised)
+    }
+
+    /// Clusters the core, whose rows these are.
+    #[pyo3(signature = (table, listener=None))]
+    fn take_core<'py>(
+        &mut self,
+        py: Python<'py>,
+        table: Table<'py>,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let samples = table.samples()?;
+        let inner = self.inner_mut()?;
+        watched(py, listener, |watch| inner.take_core(&samples, watch))
+    }
+
+    /// A dict of what was found, without labels.
+    #[pyo3(signature = (names=None))]
+    fn finish<'py>(
+        &mut self,
+        py: Python<'py>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let LargeFit { mut model, trace, warnings } = match self.0.take() {
+            Some(inner) => inner.finish().map_err(raised)?,
+            None => return Err(over()),
+        };
+        model.set_feature_names(names.unwrap_or_default());
+        let fit = obcut::Fit { labels: Vec::new(), margins: Vec::new(), model, trace, warnings };
+        outcome(py, fit, None)
+    }
+}
+
+fn over() -> PyErr {
+    PyRuntimeError::new_err("the fit is over")
+}
+
+impl Large {
+    fn inner(&self) -> PyResult<&large::Large> {
+        self.0.as_ref().ok_or_else(over)
+    }
+
+    fn inner_mut(&mut self) -> PyResult<&mut large::Large> {
+        self.0.as_mut().ok_or_else(over)
+    }
+}
+
+/// Rows that a Python function reads: `read(start, stop)` gives an array.
+struct Called {
+    read: Py<PyAny>,
+    n_rows: usize,
+    n_cols: usize,
+    single: bool,
+}
+
+impl RowSource for Called {
+    fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    fn is_single(&self) -> bool {
+        self.single
+    }
+
+    fn read(&self, rows: Range<usize>) -> Result<Matrix, Error> {
+        Python::attach(|py| {
+            let found = self.read.call1(py, (rows.start, rows.end))?;
+            owned(found.extract(py)?)
+        })
+        .map_err(|error: PyErr| Error::Read { rows, detail: error.to_string() })
+    }
+
+    fn gather(&self, rows: &[u64]) -> Result<Matrix, Error> {
+        let all = rows.first().map_or(0, |&r| r as usize)..rows.last().map_or(0, |&r| r as usize);
+        Python::attach(|py| {
+            let list: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+            let found = self.read.call1(py, (PyArray1::from_vec(py, list), py.None()))?;
+            owned(found.extract(py)?)
+        })
+        .map_err(|error: PyErr| Error::Read { rows: all, detail: error.to_string() })
+    }
+}
+
+/// A copy of a dense table.
+fn owned(table: Table<'_>) -> PyResult<Matrix> {
+    match table.samples()? {
+        Samples::Dense32(x) => Ok(Matrix::Dense32 {
+            values: x.values().to_vec(),
+            n_rows: x.n_rows(),
+            n_cols: x.n_cols(),
+        }),
+        Samples::Dense64(x) => Ok(Matrix::Dense64 {
+            values: x.values().to_vec(),
+            n_rows: x.n_rows(),
+            n_cols: x.n_cols(),
+        }),
+        _ => Err(PyValueError::new_err("rows that are read in pieces must be dense")),
+    }
+}
+
+/// Labels and margins of all rows.
+struct Kept(Mutex<(Vec<u32>, Vec<f64>)>);
+
+impl Kept {
+    fn new(n: usize) -> Self {
+        Self(Mutex::new((vec![0; n], vec![0.0; n])))
+    }
+
+    fn finish(self) -> (Vec<u32>, Vec<f64>) {
+        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Store for Kept {
+    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+        let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (labels, margins) = &mut *kept;
+        for (i, row) in rows.iter().enumerate() {
+            labels[first as usize + i] = row.label;
+            margins[first as usize + i] = row.margin;
+        }
+        Ok(())
+    }
+}
+
+/// Clusters rows that `read(start, stop)` gives as arrays, and `read(rows, None)` for some of them.
+#[pyfunction]
+#[pyo3(signature = (read, n_rows, n_cols, settings, *, single, paper=false, weights=None, init=None, anchors=None, names=None, listener=None))]
+pub fn fit_rows<'py>(
+    py: Python<'py>,
+    read: Py<PyAny>,
+    n_rows: usize,
+    n_cols: usize,
+    settings: &str,
+    single: bool,
+    paper: bool,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    init: Option<Vec<u32>>,
+    anchors: Option<PyReadonlyArray2<'py, f64>>,
+    names: Option<Vec<String>>,
+    listener: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
+    let params = params(paper, settings, Arrays { init, anchors })?;
+    let source = Called { read, n_rows, n_cols, single };
+    let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
+    let store = Kept::new(n_rows);
+    let found = watched(py, listener, |watch| {
+        large::fit_rows(&source, weights, &params, watch, &store, None)
+    })?;
+    let LargeFit { mut model, trace, warnings } = found;
+    model.set_feature_names(names.unwrap_or_default());
+    let (labels, margins) = store.finish();
+    let fit = obcut::Fit { labels, margins, model, trace, warnings };
+    let facts = Clustering::of_fit(&fit);
+    outcome(py, fit, Some(&facts))
+}
+
+/// Labels and margins of rows that are read in the same way.
+#[pyfunction]
+#[pyo3(signature = (model, read, n_rows, n_cols, *, single, threads=1))]
+pub fn predict_rows<'py>(
+    py: Python<'py>,
+    model: &crate::model::Model,
+    read: Py<PyAny>,
+    n_rows: usize,
+    n_cols: usize,
+    single: bool,
+    threads: usize,
+) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+    let source = Called { read, n_rows, n_cols, single };
+    let store = Kept::new(n_rows);
+    watched(py, None, |watch| large::predict_rows(&model.0, &source, threads, watch, &store))?;
+    let (row_labels, margins) = store.finish();
+    Ok((labels(py, row_labels), PyArray1::from_vec(py, margins)))
+}

@@ -1,0 +1,505 @@
+//! Threads that run the passes of a large fit, on rows in memory or read piece by piece.
+//!
+//! One thread reads ahead while the others work. Results are merged in the order of the pieces, so what
+//! is merged at any moment belongs to the first so many pieces: that is what a saved state holds.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::sums::STRETCH;
+use super::task::{Partial, Piece, Ready, Task, from_bytes, to_bytes};
+use super::{Large, LargeFit, Next, is_large};
+use crate::block::BLOCK;
+use crate::error::{DataError, Error};
+use crate::matrix::{Csr, DenseRef, Matrix, Samples};
+use crate::observer::{Observer, Progress, Stage};
+use crate::parallel::Context;
+use crate::solver::model::Model;
+use crate::solver::params::Params;
+use crate::solver::rule::RowScore;
+use crate::solver::{Fit, check, fit};
+use crate::source::RowSource;
+use crate::table::Table;
+
+/// Numbers in a piece, about.
+const PIECE: usize = 1 << 20;
+
+/// Takes what a fit or a prediction gives while it runs.
+pub trait Store: Sync {
+    /// Labels and margins of rows that follow each other, from row `first` on. Rows may come more than
+    /// once, in any order and from any thread; what comes last holds.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+        let _ = (first, rows);
+        Ok(())
+    }
+
+    /// Whether the state should be saved now; asked after every piece.
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    /// Whether states are kept at all.
+    fn keeps(&self) -> bool {
+        false
+    }
+
+    /// Keeps a state that [`fit_rows`] can go on from, with all rows given so far.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn save(&self, state: &[u8]) -> Result<(), Error> {
+        let _ = state;
+        Ok(())
+    }
+}
+
+/// Keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoStore;
+
+impl Store for NoStore {}
+
+/// Where the rows are.
+enum Supply<'a> {
+    Memory(Samples<'a>),
+    Source(&'a dyn RowSource),
+}
+
+/// A run of passes.
+struct Drive<'a> {
+    supply: Supply<'a>,
+    /// No rows, of the same kind.
+    like: Samples<'a>,
+    weights: Option<&'a [f64]>,
+    n_rows: usize,
+    piece_rows: usize,
+    threads: usize,
+    observer: &'a dyn Observer,
+    store: &'a dyn Store,
+}
+
+/// A pass that is under way: the results of the first pieces.
+#[derive(Default)]
+struct Merged {
+    due: usize,
+    partial: Option<Partial>,
+    waiting: BTreeMap<usize, Partial>,
+}
+
+impl<'a> Drive<'a> {
+    fn new(
+        supply: Supply<'a>,
+        like: Samples<'a>,
+        weights: Option<&'a [f64]>,
+        threads: usize,
+        observer: &'a dyn Observer,
+        store: &'a dyn Store,
+    ) -> Self {
+        let n_rows = match &supply {
+            Supply::Memory(samples) => samples.n_rows(),
+            Supply::Source(source) => source.n_rows(),
+        };
+        let wanted = (PIECE / like.n_cols().max(1)).next_multiple_of(BLOCK);
+        let machine = || std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            supply,
+            like,
+            weights,
+            n_rows,
+            piece_rows: wanted.clamp(BLOCK, STRETCH),
+            threads: if threads == 0 { machine() } else { threads },
+            observer,
+            store,
+        }
+    }
+
+    fn n_pieces(&self) -> usize {
+        self.n_rows.div_ceil(self.piece_rows)
+    }
+
+    fn range(&self, piece: usize) -> Range<usize> {
+        piece * self.piece_rows..((piece + 1) * self.piece_rows).min(self.n_rows)
+    }
+
+    /// Runs `work` on every piece from `start` on, in threads, while one more reads ahead. The first error
+    /// ends it.
+    fn each_piece(
+        &self,
+        start: usize,
+        work: impl Fn(usize, &Piece<'_>) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let stop = AtomicBool::new(false);
+        let failure: Mutex<Option<Error>> = Mutex::new(None);
+        let fail = |error: Error| {
+            stop.store(true, Ordering::Relaxed);
+            lock(&failure).get_or_insert(error);
+        };
+        let next = AtomicUsize::new(start);
+        let (sender, receiver) = sync_channel(self.threads);
+        let receiver = Mutex::new(receiver);
+        std::thread::scope(|scope| {
+            if let Supply::Source(source) = self.supply {
+                let (stop, fail) = (&stop, &fail);
+                scope.spawn(move || self.read_ahead(source, start, sender, stop, fail));
+            } else {
+                drop(sender);
+            }
+            for _ in 0..self.threads.min(self.n_pieces() - start) {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        if self.observer.cancelled() {
+                            fail(Error::Cancelled);
+                            break;
+                        }
+                        match self.with_next(&next, &receiver, &work) {
+                            Ok(true) => {}
+                            Ok(false) => break,
+                            Err(error) => fail(error),
+                        }
+                    }
+                    // The reader must not wait for room that nobody makes.
+                    if stop.load(Ordering::Relaxed) {
+                        lock(&receiver).try_iter().for_each(drop);
+                    }
+                });
+            }
+        });
+        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn read_ahead(
+        &self,
+        source: &dyn RowSource,
+        start: usize,
+        sender: SyncSender<(usize, Matrix)>,
+        stop: &AtomicBool,
+        fail: &impl Fn(Error),
+    ) {
+        for piece in start..self.n_pieces() {
+            let read = source.read(self.range(piece));
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            match read.map(|rows| sender.send((piece, rows))) {
+                Ok(Ok(())) => {}
+                // Nobody takes it when the others have failed.
+                Ok(Err(_)) => return,
+                Err(error) => return fail(error),
+            }
+        }
+    }
+
+    /// Runs `work` on the next piece; `false` when there is none.
+    fn with_next(
+        &self,
+        next: &AtomicUsize,
+        receiver: &Mutex<Receiver<(usize, Matrix)>>,
+        work: &(impl Fn(usize, &Piece<'_>) -> Result<(), Error> + Sync),
+    ) -> Result<bool, Error> {
+        match &self.supply {
+            Supply::Memory(samples) => {
+                let piece = next.fetch_add(1, Ordering::Relaxed);
+                if piece >= self.n_pieces() {
+                    return Ok(false);
+                }
+                let (samples, weights, range) = (*samples, self.weights, self.range(piece));
+                work(piece, &Piece { samples, weights, range, first: 0 })?;
+            }
+            Supply::Source(_) => {
+                let Ok((piece, rows)) = lock(receiver).recv() else { return Ok(false) };
+                let range = self.range(piece);
+                let samples = rows.samples()?;
+                if (samples.n_rows(), samples.n_cols()) != (range.len(), self.like.n_cols()) {
+                    let detail = format!(
+                        "{} rows x {} columns came of it",
+                        samples.n_rows(),
+                        samples.n_cols()
+                    );
+                    return Err(Error::Read { rows: range, detail });
+                }
+                let weights = self.weights.map(|weights| &weights[range.clone()]);
+                let first = range.start as u64;
+                work(piece, &Piece { samples, weights, range: 0..range.len(), first })?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// One pass over all rows, from where it stood.
+    fn pass(&self, large: &Large, task: &Task, from: Merged) -> Result<Partial, Error> {
+        let ready = task.ready(&self.like);
+        let start = from.due;
+        let merged = Mutex::new(from);
+        let result = self.each_piece(start, |piece, rows| {
+            let partial = self.run_piece(&ready, task, rows)?;
+            let mut merged = lock(&merged);
+            merged.take(piece, partial)?;
+            let stage = if task.labels() { Stage::Round } else { Stage::Scan };
+            self.observer.progress(&Progress {
+                stage,
+                iteration: merged.due,
+                max_iterations: self.n_pieces(),
+                objective: None,
+                restart: (large.passes(), 0),
+            });
+            if self.store.is_due() { self.save(large, &merged) } else { Ok(()) }
+        });
+        let merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(()) => merged.partial.ok_or(Error::Cancelled),
+            Err(error) => {
+                if self.store.keeps() {
+                    self.save(large, &merged)?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn run_piece(
+        &self,
+        ready: &Ready<'_>,
+        task: &Task,
+        piece: &Piece<'_>,
+    ) -> Result<Partial, Error> {
+        if !task.labels() {
+            return Ok(ready.run(piece, None));
+        }
+        let mut rows = Vec::with_capacity(piece.range.len());
+        let partial = ready.run(piece, Some(&mut rows));
+        self.store.rows(piece.first + piece.range.start as u64, &rows)?;
+        Ok(partial)
+    }
+
+    fn save(&self, large: &Large, merged: &Merged) -> Result<(), Error> {
+        let state = (large.to_bytes()?, self.piece_rows, merged.due, merged.partial.as_ref());
+        self.store.save(&to_bytes(&state)?)
+    }
+
+    /// The rows of a core.
+    fn gather(&self, rows: &[u64]) -> Result<Matrix, Error> {
+        match &self.supply {
+            Supply::Memory(samples) => Ok(taken(samples, rows)),
+            Supply::Source(source) => source.gather(rows),
+        }
+    }
+
+    /// All passes until the end.
+    fn run(&self, mut large: Large, mut from: Merged) -> Result<LargeFit, Error> {
+        let mut seconds = [0.0; 2];
+        loop {
+            match large.next() {
+                Next::Pass(task) => {
+                    let (start, labels) = (Instant::now(), task.labels());
+                    let partial = self.pass(&large, task, std::mem::take(&mut from))?;
+                    large.take(partial)?;
+                    large.book(start.elapsed().as_secs_f64());
+                    seconds[usize::from(labels)] += start.elapsed().as_secs_f64();
+                }
+                Next::Core(rows) => {
+                    let core = self.gather(&rows)?;
+                    large.take_core(&core.samples()?, self.observer)?;
+                    if self.store.keeps() {
+                        self.save(&large, &Merged::default())?;
+                    }
+                }
+                Next::Done => break,
+            }
+        }
+        let mut fit = large.finish()?;
+        fit.trace.seconds.insert(0, (Stage::Scan.name().into(), seconds[0]));
+        fit.trace.seconds.push((Stage::Round.name().into(), seconds[1]));
+        Ok(fit)
+    }
+}
+
+impl Merged {
+    fn take(&mut self, piece: usize, partial: Partial) -> Result<(), Error> {
+        self.waiting.insert(piece, partial);
+        while let Some(partial) = self.waiting.remove(&self.due) {
+            match &mut self.partial {
+                Some(all) => all.merge(partial)?,
+                None => self.partial = Some(partial),
+            }
+            self.due += 1;
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Some rows of a matrix in memory.
+fn taken(samples: &Samples<'_>, rows: &[u64]) -> Matrix {
+    fn dense<T: Copy>(x: &DenseRef<'_, T>, rows: &[u64]) -> Vec<T> {
+        rows.iter().flat_map(|&i| x.row(i as usize)).copied().collect()
+    }
+    let (n_rows, n_cols) = (rows.len(), samples.n_cols());
+    match samples {
+        Samples::Dense32(x) => Matrix::Dense32 { values: dense(x, rows), n_rows, n_cols },
+        Samples::Dense64(x) => Matrix::Dense64 { values: dense(x, rows), n_rows, n_cols },
+        Samples::Sparse32(x) => {
+            let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols };
+            rows.iter().for_each(|&i| push(&mut out, x.row(i as usize)));
+            Matrix::Sparse32(out)
+        }
+        Samples::Sparse64(x) => {
+            let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols };
+            rows.iter().for_each(|&i| push(&mut out, x.row(i as usize)));
+            Matrix::Sparse64(out)
+        }
+    }
+}
+
+fn push<T>(out: &mut Csr<T>, row: impl Iterator<Item = (usize, T)>) {
+    for (column, value) in row {
+        out.columns.push(column as i64);
+        out.values.push(value);
+    }
+    out.offsets.push(out.columns.len() as i64);
+}
+
+/// Labels of a large table in memory.
+struct InMemory(Mutex<(Vec<u32>, Vec<f64>)>);
+
+impl Store for InMemory {
+    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+        let (labels, margins) = &mut *lock(&self.0);
+        for (i, row) in rows.iter().enumerate() {
+            labels[first as usize + i] = row.label;
+            margins[first as usize + i] = row.margin;
+        }
+        Ok(())
+    }
+}
+
+/// Clusters a large table in memory.
+pub(crate) fn fit_samples(
+    samples: &Samples<'_>,
+    weights: Option<&[f64]>,
+    params: &Params,
+    observer: &dyn Observer,
+) -> Result<Fit, Error> {
+    let n = samples.n_rows();
+    let store = InMemory(Mutex::new((vec![0; n], vec![0.0; n])));
+    let supply = Supply::Memory(*samples);
+    let drive = Drive::new(supply, *samples, weights, params.threads, observer, &store);
+    let large = Large::new(params, samples, n)?;
+    let LargeFit { model, trace, warnings } = drive.run(large, Merged::default())?;
+    let (labels, margins) = store.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Fit { labels, margins, model, trace, warnings })
+}
+
+/// No rows of a source's kind.
+fn like(source: &dyn RowSource) -> Result<Samples<'static>, Error> {
+    let d = source.n_cols();
+    Ok(if source.is_single() {
+        Samples::Dense32(DenseRef::new(&[], 0, d)?)
+    } else {
+        Samples::Dense64(DenseRef::new(&[], 0, d)?)
+    })
+}
+
+/// Clusters rows that are read piece by piece: the same bits as [`crate::fit`] gives for them in memory.
+/// Labels go to the store. `saved` is a state that a store kept, to go on from.
+///
+/// A table that is not large (see [`is_large`]) is read whole.
+///
+/// # Errors
+/// When a setting or the data cannot be used, rows cannot be read, the store fails, the state is of another
+/// fit, or the observer cancels.
+pub fn fit_rows(
+    source: &dyn RowSource,
+    weights: Option<&[f64]>,
+    params: &Params,
+    observer: &dyn Observer,
+    store: &dyn Store,
+    saved: Option<&[u8]>,
+) -> Result<LargeFit, Error> {
+    let n = source.n_rows();
+    check::check(params, (n, source.n_cols()), weights)?;
+    if !is_large(params, n, source.n_cols()) {
+        let all = source.read(0..n)?;
+        let samples = all.samples()?;
+        let Fit { model, trace, warnings, .. } = fit(&samples, weights, params, observer)?;
+        let rows = model.explain(&samples, params.threads, observer)?;
+        store.rows(0, &rows)?;
+        return Ok(LargeFit { model, trace, warnings });
+    }
+    let like = like(source)?;
+    let supply = Supply::Source(source);
+    let mut drive = Drive::new(supply, like, weights, params.threads, observer, store);
+    let mut large = Large::new(params, &like, n)?;
+    let mut from = Merged::default();
+    if let Some(saved) = saved {
+        let (state, piece_rows, due, partial): (Vec<u8>, usize, usize, Option<Partial>) =
+            from_bytes(saved)?;
+        large.resume(&state)?;
+        drive.piece_rows = piece_rows.clamp(1, STRETCH);
+        from = Merged { due: due.min(drive.n_pieces()), partial, ..Merged::default() };
+    }
+    drive.run(large, from)
+}
+
+/// Labels rows that are read piece by piece, in memory that does not grow with their number.
+///
+/// # Errors
+/// As [`Model::predict`], and when rows cannot be read or the store fails.
+pub fn predict_rows(
+    model: &Model,
+    source: &dyn RowSource,
+    threads: usize,
+    observer: &dyn Observer,
+    store: &dyn Store,
+) -> Result<(), Error> {
+    let (found, expected) = (source.n_cols(), model.n_features());
+    if found != expected {
+        return Err(DataError::Features { found, expected }.into());
+    }
+    if source.n_rows() == 0 {
+        return Ok(());
+    }
+    let like = like(source)?;
+    let drive = Drive::new(Supply::Source(source), like, None, threads, observer, store);
+    let context = Context::new(1, observer)?;
+    let done = AtomicUsize::new(0);
+    drive.each_piece(0, |_, piece| {
+        model.check(&piece.samples, &context).map_err(|error| moved(error, piece.first))?;
+        let rows = model.explain_table(&Table::new(piece.samples, &model.scaling), &context)?;
+        store.rows(piece.first, &rows)?;
+        observer.progress(&Progress {
+            stage: Stage::Round,
+            iteration: done.fetch_add(1, Ordering::Relaxed) + 1,
+            max_iterations: drive.n_pieces(),
+            objective: None,
+            restart: (0, 0),
+        });
+        Ok(())
+    })
+}
+
+/// The same error with the row's number in the whole table.
+fn moved(error: Error, first: u64) -> Error {
+    let first = first as usize;
+    match error {
+        Error::Data(DataError::NotFinite { row, col, value, count }) => {
+            DataError::NotFinite { row: row + first, col, value, count }.into()
+        }
+        Error::Data(DataError::TooLarge { row, col, value, limit }) => {
+            DataError::TooLarge { row: row + first, col, value, limit }.into()
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,423 @@
+//! Tables that are large: larger than memory, or than one machine.
+//!
+//! A table with many more rows than a graph needs to show its clusters is clustered by its *core*, distinct
+//! rows chosen by a hash of their content, and then all rows take part: round by round they are
+//! labelled by the rule of the cut, and the rule is made anew from all labels, until hardly a row moves.
+//! What is known of a row fits into the pass that reads it, so nothing grows with N but the labels.
+//!
+//! | pass   | does                                                     | brings together             |
+//! |--------|----------------------------------------------------------|-----------------------------|
+//! | scan   | ranges and means of the columns; hashes choose the core   | a few numbers per column    |
+//! | scale  | only for scalings that need the means first              | the same                    |
+//! | round  | links to the anchors, labels, sums for the next rule      | M × k + k × d numbers       |
+//!
+//! [`Large`] says what comes next, a [`Task`] does it with one piece of the rows, and [`Partial`]s are
+//! merged. Who runs the tasks is left open: threads ([`fit_samples`]), files ([`fit_rows`]), other
+//! machines. Merging is exact ([`sums`]), so they all give the same bits, in any order and for any
+//! cut into pieces.
+
+mod drive;
+mod round;
+mod scan;
+mod sketch;
+mod sums;
+mod task;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use drive::fit_samples;
+pub use drive::{NoStore, Store, fit_rows, predict_rows};
+pub use task::{Partial, Piece, Ready, Task};
+
+use crate::error::Error;
+use crate::matrix::Samples;
+use crate::normalize::{self, Columns, Scaling};
+use crate::observer::Observer;
+use crate::random::{Stream, mix};
+use crate::solver::finish::{self, Notes};
+use crate::solver::model::Model;
+use crate::solver::params::{Init, Params};
+use crate::solver::trace::{LargeTrace, Trace};
+use crate::solver::{check, fit_all, power_of_two};
+use round::{RoundTask, Scope};
+use scan::{ScanTask, SecondTask};
+use task::{Found, Kind, mixed};
+
+/// Numbers in a core, and rows, by default.
+const CORE_NUMBERS: usize = 1 << 27;
+const CORE_ROWS: (usize, usize) = (1 << 15, 1 << 17);
+/// Rows of a core per cluster and per anchor, at least.
+const PER_CLUSTER: usize = 100;
+const PER_ANCHOR: usize = 20;
+
+/// Rounds end when no more than one row in so many moves,
+const STILL: u64 = 1000;
+/// and after so many.
+const ROUNDS: usize = 10;
+
+/// Hashes are looked at up to this many times the share that makes a core, first.
+const MARGIN: f64 = 2.0;
+
+/// Distinct rows that a table is clustered by.
+pub fn core_rows(params: &Params, n_cols: usize) -> usize {
+    match params.core_rows {
+        Some(0) => usize::MAX,
+        Some(rows) => rows,
+        None => {
+            let k = params.k_range.map_or(params.n_clusters, |(low, high)| high.unwrap_or(low));
+            let given = params.anchors.as_ref().map(|anchors| anchors.len() / n_cols.max(1));
+            let anchors = given.or(params.n_anchors).unwrap_or(0);
+            (CORE_NUMBERS / n_cols.max(1))
+                .clamp(CORE_ROWS.0, CORE_ROWS.1)
+                .max(k.saturating_mul(PER_CLUSTER))
+                .max(anchors.saturating_mul(PER_ANCHOR))
+        }
+    }
+}
+
+/// Whether a table of this size is clustered by its core.
+pub fn is_large(params: &Params, n_rows: usize, n_cols: usize) -> bool {
+    n_rows > core_rows(params, n_cols)
+}
+
+/// A fit of a large table, pass by pass.
+///
+/// ```
+/// use obcut::large::{Large, Next, Piece};
+/// use obcut::{Params, Silent, synthetic};
+///
+/// let blobs = synthetic::blobs(3000, 4, 3, 0.05, 1);
+/// let samples = blobs.matrix.samples()?;
+/// let params = Params { core_rows: Some(500), ..Params::new(3) };
+/// let mut large = Large::new(&params, &samples, 3000)?;
+/// let piece = |range| Piece { samples, weights: None, range, first: 0 };
+/// loop {
+///     match large.next() {
+///         Next::Pass(task) => {
+///             let ready = task.ready(&samples);
+///             let mut partial = ready.run(&piece(0..1500), None);
+///             partial.merge(ready.run(&piece(1500..3000), None))?;
+///             large.take(partial)?;
+///         }
+///         Next::Core(rows) => {
+///             let mut values = Vec::new();
+///             if let obcut::Matrix::Dense64 { values: all, .. } = &blobs.matrix {
+///                 rows.iter().for_each(|&r| values.extend(&all[r as usize * 4..r as usize * 4 + 4]));
+///             }
+///             let core = obcut::DenseRef::new(&values, rows.len(), 4)?.into();
+///             large.take_core(&core, &Silent)?;
+///         }
+///         Next::Done => break,
+///     }
+/// }
+/// let fit = large.finish()?;
+/// assert_eq!(fit.model.n_clusters(), 3);
+/// # Ok::<(), obcut::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Large {
+    params: Params,
+    n_rows: usize,
+    n_cols: usize,
+    single: bool,
+    sparse: bool,
+    state: State,
+}
+
+/// What a fit of a large table needs next.
+#[derive(Debug)]
+pub enum Next<'l> {
+    /// This task, on all rows; then [`Large::take`].
+    Pass(&'l Task),
+    /// These rows, ascending; then [`Large::take_core`].
+    Core(Vec<u64>),
+    /// Nothing: [`Large::finish`].
+    Done,
+}
+
+/// What is known so far; it can be kept as bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct State {
+    step: Step,
+    passes: usize,
+    moved: Vec<u64>,
+    cuts: Vec<f64>,
+    pass_seconds: Vec<f64>,
+    /// After the core: what warnings are made of.
+    notes: Notes,
+    trace: Trace,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Step {
+    Pass(Task),
+    /// The second pass of a scaling comes first, if there is a task for it.
+    Second {
+        task: Task,
+        scan: Facts,
+    },
+    Core {
+        scaling: Scaling,
+        scan: Facts,
+    },
+    Round {
+        task: Task,
+        is_last: bool,
+    },
+    Done(Box<Model>),
+    /// A pass could not be taken; there is nothing to finish.
+    Failed,
+}
+
+/// What the scan found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Facts {
+    min: Vec<f64>,
+    max: Vec<f64>,
+    sum: Vec<f64>,
+    weight: f64,
+    largest_weight: f64,
+    unit: f64,
+    rows: Vec<u64>,
+    weights: Vec<f64>,
+}
+
+/// The end of a fit of a large table; labels are given to those who asked for them in the rounds.
+#[derive(Clone, Debug)]
+pub struct LargeFit {
+    /// Labels any rows.
+    pub model: Model,
+    /// Values and seconds of the core, and how the table was read.
+    pub trace: Trace,
+    /// What a user should know, in plain words.
+    pub warnings: Vec<String>,
+}
+
+impl Facts {
+    fn columns(&self) -> Columns {
+        Columns {
+            min: self.min.clone(),
+            max: self.max.clone(),
+            sum: self.sum.clone(),
+            weight: self.weight,
+            ..Columns::new(self.min.len())
+        }
+    }
+}
+
+impl Large {
+    /// A fit of `n_rows` rows like those given, of which there may be none.
+    ///
+    /// # Errors
+    /// When a setting cannot be used.
+    pub fn new(params: &Params, like: &Samples<'_>, n_rows: usize) -> Result<Self, Error> {
+        let n_cols = like.n_cols();
+        check::check(params, (n_rows, n_cols), None)?;
+        let single = matches!(like, Samples::Dense32(_));
+        let core_rows = core_rows(params, n_cols).min(n_rows);
+        let share = MARGIN * core_rows as f64 / n_rows as f64;
+        let cap = if share < 1.0 { (share * 2f64.powi(64)) as u64 } else { u64::MAX };
+        let task = Task(Kind::Scan(ScanTask {
+            limit: normalize::limit(single, params.scale),
+            core_rows,
+            cap,
+            stream: Stream::new(params.seed).named("core"),
+        }));
+        let state = State {
+            step: Step::Pass(task),
+            passes: 0,
+            moved: Vec::new(),
+            cuts: Vec::new(),
+            pass_seconds: Vec::new(),
+            notes: Notes::default(),
+            trace: Trace::new(),
+        };
+        let sparse = like.is_sparse();
+        Ok(Self { params: params.clone(), n_rows, n_cols, single, sparse, state })
+    }
+
+    /// What comes next.
+    pub fn next(&self) -> Next<'_> {
+        match &self.state.step {
+            Step::Pass(task) | Step::Second { task, .. } | Step::Round { task, .. } => {
+                Next::Pass(task)
+            }
+            Step::Core { scan, .. } => Next::Core(scan.rows.clone()),
+            Step::Done(_) | Step::Failed => Next::Done,
+        }
+    }
+
+    /// Passes over all rows so far.
+    pub fn passes(&self) -> usize {
+        self.state.passes
+    }
+
+    /// Books the seconds of the last pass.
+    pub fn book(&mut self, seconds: f64) {
+        self.state.pass_seconds.push(seconds);
+    }
+
+    /// Takes what a pass over all rows found.
+    ///
+    /// # Errors
+    /// When the rows cannot be used, or a factorisation fails.
+    pub fn take(&mut self, partial: Partial) -> Result<(), Error> {
+        self.state.passes += 1;
+        let step = std::mem::replace(&mut self.state.step, Step::Failed);
+        self.state.step = match (step, partial.0) {
+            (Step::Pass(Task(Kind::Scan(task))), Found::Scan(scan)) => self.scanned(task, *scan)?,
+            (Step::Second { task: Task(Kind::Second(task)), scan }, Found::Second(sums)) => {
+                let second = task.values(&sums);
+                let scaling = scan.columns().scaling(task.kind, task.mean, &second);
+                Step::Core { scaling, scan }
+            }
+            (Step::Round { task: Task(Kind::Round(task)), is_last }, Found::Round(round)) => {
+                self.labelled(*task, is_last, &round)?
+            }
+            _ => return Err(mixed()),
+        };
+        Ok(())
+    }
+
+    fn scanned(&self, task: ScanTask, mut scan: scan::Scan) -> Result<Step, Error> {
+        let columns = scan.columns(task.limit)?;
+        if scan.sketch.is_short() {
+            // Many rows are equal: the core needs more of the hashes.
+            return Ok(Step::Pass(Task(Kind::Scan(ScanTask { cap: u64::MAX, ..task }))));
+        }
+        let kind = columns.kind(self.params.scale);
+        let largest_weight = scan.largest_weight;
+        let mean = columns.weight / largest_weight / self.n_rows as f64;
+        let unit = power_of_two(largest_weight, mean);
+        let second = SecondTask::new(kind, &columns, largest_weight, self.n_rows);
+        let picks = scan.sketch.finish();
+        let facts = Facts {
+            min: columns.min.clone(),
+            max: columns.max.clone(),
+            sum: columns.sum.clone(),
+            weight: columns.weight,
+            largest_weight,
+            unit,
+            rows: picks.iter().map(|pick| pick.row).collect(),
+            weights: picks.iter().map(|pick| pick.weight.value() / unit).collect(),
+        };
+        Ok(if second.size.is_empty() {
+            Step::Core { scaling: columns.scaling(kind, second.mean, &[]), scan: facts }
+        } else {
+            Step::Second { task: Task(Kind::Second(second)), scan: facts }
+        })
+    }
+
+    /// Clusters the core, whose rows these are.
+    ///
+    /// # Errors
+    /// When they cannot be clustered, or the observer cancels.
+    pub fn take_core(&mut self, rows: &Samples<'_>, observer: &dyn Observer) -> Result<(), Error> {
+        let Step::Core { scaling, scan } = &self.state.step else { return Err(mixed()) };
+        let mut params = self.params.clone();
+        if let Init::Given(labels) = &mut params.init {
+            *labels = scan.rows.iter().map(|&i| labels[i as usize]).collect();
+        }
+        check::check(&params, (rows.n_rows(), rows.n_cols()), Some(&scan.weights))?;
+        let (fit, notes) = fit_all(rows, Some(&scan.weights), Some(scaling), &params, observer)?;
+        let weights = (scan.largest_weight, scan.unit);
+        let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
+        let task = RoundTask { model: fit.model, before: None, scope };
+        self.state.notes = notes;
+        self.state.trace = fit.trace;
+        self.state.trace.large =
+            Some(LargeTrace { core_rows: scan.rows.len(), ..LargeTrace::default() });
+        // Labels that do not follow from the rule alone are no start for another one.
+        let Model { exceptions, prototypes, rule, .. } = &task.model;
+        let is_last =
+            !exceptions.is_empty() || prototypes.is_some() || rule.boost.iter().any(|&b| b != 0.0);
+        self.state.step = Step::Round { task: Task(Kind::Round(Box::new(task))), is_last };
+        Ok(())
+    }
+
+    fn labelled(
+        &mut self,
+        task: RoundTask,
+        is_last: bool,
+        round: &round::Round,
+    ) -> Result<Step, Error> {
+        if let Some(before) = &task.before {
+            self.state.moved.push(round.moved);
+            if round.has_empty() {
+                // The rule before keeps all clusters.
+                let model = Model { rule: before.clone(), ..task.model };
+                let task = RoundTask { model, before: None, scope: task.scope };
+                return Ok(Step::Round { task: Task(Kind::Round(Box::new(task))), is_last: true });
+            }
+        }
+        let is_still = task.before.is_some() && round.moved <= self.n_rows as u64 / STILL;
+        let rule = round.rule(&task)?;
+        self.state.cuts.push(round.cut(&rule));
+        if is_last || is_still || self.state.cuts.len() >= ROUNDS {
+            let mut model = task.model.clone();
+            round.describe(&task, &mut model);
+            return Ok(Step::Done(Box::new(model)));
+        }
+        let before = Some(task.model.rule.clone());
+        let task = RoundTask { model: Model { rule, ..task.model }, before, scope: task.scope };
+        Ok(Step::Round { task: Task(Kind::Round(Box::new(task))), is_last: false })
+    }
+
+    /// The model, when all is done.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn finish(self) -> Result<LargeFit, Error> {
+        let Step::Done(mut model) = self.state.step else { return Err(mixed()) };
+        let mut trace = self.state.trace;
+        if let Some(large) = &mut trace.large {
+            large.passes = self.state.passes;
+            large.moved = self.state.moved;
+            large.pass_seconds = self.state.pass_seconds;
+        }
+        model.params.core_rows = self.params.core_rows;
+        let warnings = finish::warnings(&self.state.notes, &model, &trace);
+        Ok(LargeFit { model: *model, trace, warnings })
+    }
+
+    /// What is known so far, as bytes: with the same settings and rows, [`Self::resume`] goes on from
+    /// there.
+    ///
+    /// # Errors
+    /// When memory does not suffice.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        task::to_bytes(&(self.fingerprint(), &self.state))
+    }
+
+    /// Goes on from what was known, as far as it is of the same settings and size of table.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, or of other settings or another table.
+    pub fn resume(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let (fingerprint, state): (String, State) = task::from_bytes(bytes)?;
+        if fingerprint != self.fingerprint() {
+            return Err(crate::error::ParamError::Conflict(
+                "the state is of another table, other settings or another version; start anew"
+                    .into(),
+            )
+            .into());
+        }
+        self.state = state;
+        Ok(())
+    }
+
+    /// Settings and size in words; given arrays by a hash. Threads change nothing and may differ.
+    fn fingerprint(&self) -> String {
+        let mut hash = 0;
+        let mut params = Params { threads: 0, ..self.params.clone() };
+        for v in params.anchors.take().into_iter().flatten() {
+            hash = mix(hash ^ v.to_bits());
+        }
+        if let Init::Given(labels) = &mut params.init {
+            labels.drain(..).for_each(|label| hash = mix(hash ^ u64::from(label)));
+        }
+        let Self { n_rows, n_cols, single, sparse, .. } = self;
+        let version = env!("CARGO_PKG_VERSION");
+        format!("{version} {n_rows} {n_cols} {single} {sparse} {hash} {params:?}")
+    }
+}

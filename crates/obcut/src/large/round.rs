@@ -1,0 +1,331 @@
+//! A round: all rows are labelled by the rule, and what the next rule is made of is added up.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::sums::{Grid, STRETCH};
+use super::task::{Piece, add};
+use crate::block::{Points, Scratch};
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::graph::bipartite::Builder;
+use crate::kmeans::nearest_point;
+use crate::linalg::factor;
+use crate::linalg::gemm::Real;
+use crate::linalg::simd::vectorised;
+use crate::matrix::Samples;
+use crate::normalize::Columns;
+use crate::solver::explain::Moments;
+use crate::solver::model::Model;
+use crate::solver::rule::{Labeller, RowScore, Rule, best, top_two};
+use crate::solver::score;
+use crate::solver::update::embedding;
+use crate::table::Table;
+
+/// What a round needs to know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RoundTask {
+    /// The model with the rule of this round.
+    pub model: Model,
+    /// The rule of the round before: rows that it labels otherwise have moved.
+    pub before: Option<Rule>,
+    pub scope: Scope,
+}
+
+/// What all rounds share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Scope {
+    pub grid: Grid,
+    /// The largest weight, and the power of two near the mean that weights are measured in.
+    pub largest_weight: f64,
+    pub unit: f64,
+    /// Middle and range of every feature.
+    pub middle: Vec<f64>,
+    pub range: Vec<f64>,
+}
+
+/// What a round finds. The sums are on the grid, in units of the largest weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Round {
+    /// B'Y, M × k.
+    links: Vec<i64>,
+    sizes: Vec<i64>,
+    /// Rows of positive weight, and all rows.
+    pub counts: Vec<u64>,
+    rows: Vec<u64>,
+    pub moved: u64,
+    /// Sums of the features by cluster (k × d) and of their squares, in units of their ranges.
+    sums: Vec<i64>,
+    squares: Vec<i64>,
+}
+
+impl Scope {
+    /// For the rows of a table. Sparse rows are seen from zero, so that zeros add nothing.
+    pub fn new(
+        columns: &Columns,
+        sparse: bool,
+        (largest_weight, unit): (f64, f64),
+        n: usize,
+    ) -> Self {
+        let both = || columns.min.iter().zip(&columns.max);
+        let (middle, range) = if sparse {
+            (vec![0.0; columns.min.len()], both().map(|(a, b)| a.abs().max(b.abs())).collect())
+        } else {
+            let middle = both().map(|(a, b)| 0.5 * a + 0.5 * b).collect();
+            (middle, both().map(|(a, b)| b - a).collect())
+        };
+        Self { grid: Grid::new(n), largest_weight, unit, middle, range }
+    }
+}
+
+impl Round {
+    fn new(task: &RoundTask) -> Self {
+        let (k, d, m) = (task.model.n_clusters(), task.model.n_features(), task.model.n_columns());
+        Self {
+            links: vec![0; m * k],
+            sizes: vec![0; k],
+            counts: vec![0; k],
+            rows: vec![0; k],
+            moved: 0,
+            sums: vec![0; k * d],
+            squares: vec![0; d],
+        }
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        add(&mut self.links, &other.links);
+        add(&mut self.sizes, &other.sizes);
+        add(&mut self.sums, &other.sums);
+        add(&mut self.squares, &other.squares);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
+        self.rows.iter_mut().zip(&other.rows).for_each(|(a, b)| *a += b);
+        self.moved += other.moved;
+    }
+
+    pub fn has_empty(&self) -> bool {
+        self.counts.contains(&0)
+    }
+
+    fn weights(&self, sums: &[i64], scope: &Scope) -> Vec<f64> {
+        let scale = scope.largest_weight / scope.unit;
+        sums.iter().map(|&sum| scope.grid.value(sum) * scale).collect()
+    }
+
+    /// The rule at the labels of this round.
+    pub fn rule(&self, task: &RoundTask) -> Result<Rule, Error> {
+        let Rule { n_clusters: k, anchor_weights, .. } = &task.model.rule;
+        let links = self.weights(&self.links, &task.scope);
+        let sizes = self.weights(&self.sizes, &task.scope);
+        let mut joined = links.clone();
+        for (row, a) in joined.chunks_exact_mut(*k).zip(anchor_weights) {
+            row.iter_mut().zip(&sizes).for_each(|(v, n)| {
+                *v *= if *n > 0.0 { a / n.sqrt() } else { 0.0 };
+            });
+        }
+        let h = factor::polar(&joined, anchor_weights.len(), *k)?;
+        let weighted = embedding::weighted(&h, anchor_weights, *k);
+        let mut sums = vec![0.0; *k];
+        for (row, weighted) in links.chunks_exact(*k).zip(weighted.chunks_exact(*k)) {
+            (0..*k).for_each(|j| sums[j] += row[j] * weighted[j]);
+        }
+        Ok(Rule {
+            n_clusters: *k,
+            embedding: h,
+            anchor_weights: anchor_weights.clone(),
+            sums,
+            sizes,
+            boost: vec![0.0; *k],
+        })
+    }
+
+    /// The cut at the labels of this round, with the best H for them.
+    pub fn cut(&self, rule: &Rule) -> f64 {
+        let value = |(s, n): (&f64, &f64)| if *n > 0.0 { s / n.sqrt() } else { 0.0 };
+        rule.sums.iter().zip(&rule.sizes).map(value).sum()
+    }
+
+    /// Puts sizes and facts about the clusters into the model.
+    pub fn describe(&self, task: &RoundTask, model: &mut Model) {
+        let Scope { grid, largest_weight, unit, middle, range } = &task.scope;
+        let (k, d) = (model.n_clusters(), model.n_features());
+        let sizes = self.weights(&self.sizes, &task.scope);
+        let links = self.weights(&self.links, &task.scope);
+        let association = score::joined_associations(&links, &sizes);
+        let natural = |(at, &sum): (usize, &i64), power: i32| {
+            grid.value(sum) * largest_weight * range[at % d].powi(power)
+        };
+        let moments = Moments {
+            d,
+            origin: middle.clone(),
+            weights: sizes.iter().map(|n| n * unit).collect(),
+            sums: self.sums.iter().enumerate().map(|sum| natural(sum, 1)).collect(),
+            squares: self.squares.iter().enumerate().map(|sum| natural(sum, 2)).collect(),
+        };
+        let rows: Vec<usize> = (0..k).map(|j| self.rows[j] as usize).collect();
+        model.explanation.clusters = moments.clusters(&rows, &association);
+        model.sizes = moments.weights;
+    }
+}
+
+/// A round made ready for rows of one kind.
+pub(crate) struct RoundReady<'t> {
+    task: &'t RoundTask,
+    points: Points,
+    builder: Builder,
+    now: Labeller,
+    before: Option<Labeller>,
+    /// Points whose nearest one labels a row, where the model has such.
+    prototypes: Option<Points>,
+}
+
+/// Sums of a stretch of rows.
+struct Stretch {
+    links: Vec<f64>,
+    sizes: Vec<f64>,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl RoundTask {
+    pub fn ready<'t>(&'t self, like: &Samples<'_>) -> RoundReady<'t> {
+        let model = &self.model;
+        let table = Table::new(*like, &model.scaling);
+        let points = table.points(model.anchors.clone());
+        RoundReady {
+            task: self,
+            builder: model.builder(&points),
+            points,
+            now: model.rule.labeller(),
+            before: self.before.as_ref().map(Rule::labeller),
+            prototypes: model.prototypes.clone().map(|values| table.points(values)),
+        }
+    }
+}
+
+impl RoundReady<'_> {
+    pub fn run(&self, piece: &Piece<'_>, mut rows: Option<&mut Vec<RowScore>>) -> Round {
+        let RoundTask { model, scope, .. } = self.task;
+        let table = Table::new(piece.samples, &model.scaling);
+        let mut round = Round::new(self.task);
+        let mut sums = Stretch {
+            links: vec![0.0; round.links.len()],
+            sizes: vec![0.0; round.sizes.len()],
+            sums: vec![0.0; round.sums.len()],
+            squares: vec![0.0; round.squares.len()],
+        };
+        for stretch in piece.stretches(STRETCH) {
+            let graph = self.builder.build_range(&table, &self.points, stretch.clone());
+            self.label(
+                &table,
+                piece,
+                (stretch, &graph),
+                &mut round,
+                &mut sums,
+                rows.as_deref_mut(),
+            );
+            for (from, to) in [
+                (&mut sums.links, &mut round.links),
+                (&mut sums.sizes, &mut round.sizes),
+                (&mut sums.sums, &mut round.sums),
+                (&mut sums.squares, &mut round.squares),
+            ] {
+                scope.grid.take(from, to);
+                from.fill(0.0);
+            }
+        }
+        round
+    }
+
+    fn label(
+        &self,
+        table: &Table<'_>,
+        piece: &Piece<'_>,
+        (stretch, graph): (Range<usize>, &Graph),
+        round: &mut Round,
+        sums: &mut Stretch,
+        mut rows: Option<&mut Vec<RowScore>>,
+    ) {
+        let RoundTask { model, scope, .. } = self.task;
+        let (k, d, unit, grid) = (model.n_clusters(), model.n_features(), model.unit(), scope.grid);
+        let inverse: Vec<f64> =
+            scope.range.iter().map(|&r| if r > 0.0 { 1.0 / r } else { 0.0 }).collect();
+        let (mut gains, mut other) = (vec![0.0; k], vec![0.0; k]);
+        let mut scratch = Scratch::default();
+        vectorised(
+            #[inline(always)]
+            || {
+                for (r, i) in stretch.enumerate() {
+                    let links = graph.row(r);
+                    match &self.prototypes {
+                        Some(points) => gains = nearest_point(table, i, points),
+                        None => self.now.gains(links, &mut gains),
+                    }
+                    if !model.exceptions.is_empty() {
+                        model.except(table.key(i, &mut scratch), &mut gains);
+                    }
+                    let score = top_two(&gains, unit);
+                    let (j, w) = (score.label as usize, piece.weight(i));
+                    round.rows[j] += 1;
+                    if let Some(rows) = &mut rows {
+                        rows.push(score);
+                    }
+                    if let Some(before) = &self.before {
+                        before.gains(links, &mut other);
+                        round.moved += u64::from(best(&other) != j);
+                    }
+                    if w <= 0.0 {
+                        continue;
+                    }
+                    round.counts[j] += 1;
+                    let w = w / scope.largest_weight;
+                    sums.sizes[j] += grid.round(w);
+                    for (&m, v) in links.0.iter().zip(links.1) {
+                        sums.links[m as usize * k + j] += grid.round(w * v);
+                    }
+                    let to = (&mut sums.sums[j * d..(j + 1) * d], &mut sums.squares[..]);
+                    match &piece.samples {
+                        Samples::Dense32(x) => add_row(x.row(i), scope, &inverse, w, to),
+                        Samples::Dense64(x) => add_row(x.row(i), scope, &inverse, w, to),
+                        sparse => add_stored(sparse, i, grid, &inverse, w, to),
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// Adds a row, seen from the middle and in units of the ranges.
+#[inline(always)]
+fn add_row<T: Real>(
+    x: &[T],
+    scope: &Scope,
+    inverse: &[f64],
+    w: f64,
+    (sums, squares): (&mut [f64], &mut [f64]),
+) {
+    let grid = scope.grid;
+    for ((((x, middle), inverse), sum), square) in
+        x.iter().zip(&scope.middle).zip(inverse).zip(sums).zip(squares)
+    {
+        let v = (x.to_f64() - middle) * inverse;
+        *sum += grid.round(w * v);
+        *square += grid.round(w * v * v);
+    }
+}
+
+/// The same for a sparse row.
+fn add_stored(
+    x: &Samples<'_>,
+    i: usize,
+    grid: Grid,
+    inverse: &[f64],
+    w: f64,
+    (sums, squares): (&mut [f64], &mut [f64]),
+) {
+    x.each(i, |f, v| {
+        let v = v * inverse[f];
+        sums[f] += grid.round(w * v);
+        squares[f] += grid.round(w * v * v);
+    });
+}

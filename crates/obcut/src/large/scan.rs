@@ -1,0 +1,249 @@
+//! The first pass: ranges and sums of the columns, values that cannot be used, and the core.
+
+use serde::{Deserialize, Serialize};
+
+use super::sketch::Sketch;
+use super::sums::{Doubled, Grid, STRETCH, two_sum};
+use super::task::Piece;
+use crate::block::Scratch;
+use crate::error::{DataError, Error};
+use crate::linalg::gemm::Real;
+use crate::linalg::simd::vectorised;
+use crate::matrix::Samples;
+use crate::normalize::{Columns, Scaling, second_len, second_terms};
+use crate::random::Stream;
+use crate::solver::params::Scale;
+use crate::table::Table;
+
+/// What the first pass needs to know.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ScanTask {
+    /// Largest magnitude that is accepted.
+    pub limit: f64,
+    pub core_rows: usize,
+    /// Ranks beyond are not looked at.
+    pub cap: u64,
+    pub stream: Stream,
+}
+
+/// What it finds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Scan {
+    min: Vec<f64>,
+    max: Vec<f64>,
+    sum: Vec<f64>,
+    rest: Vec<f64>,
+    /// Entries seen; of dense tables all are.
+    seen: Vec<u64>,
+    zeros: u64,
+    /// Rows of positive weight.
+    rows: u64,
+    weight: Doubled,
+    pub largest_weight: f64,
+    bad: u64,
+    first_bad: Option<(u64, u32, f64)>,
+    large: Option<(u64, u32, f64)>,
+    bad_weight: Option<(u64, f64)>,
+    pub sketch: Sketch,
+}
+
+impl ScanTask {
+    pub fn run(&self, piece: &Piece<'_>) -> Scan {
+        let samples = &piece.samples;
+        let mut scan = Scan::new(samples.n_cols(), self);
+        let identity = Scaling::identity(samples.n_cols());
+        let table = Table::new(*samples, &identity);
+        let mut scratch = Scratch::default();
+        vectorised(
+            #[inline(always)]
+            || {
+                for i in piece.range.clone() {
+                    let (w, row) = (piece.weight(i), piece.first + i as u64);
+                    if !(w.is_finite() && w >= 0.0) {
+                        scan.bad_weight = scan.bad_weight.or(Some((row, w)));
+                        continue;
+                    }
+                    let whole = match samples {
+                        Samples::Dense32(x) => scan.add(x.row(i), w, self.limit),
+                        Samples::Dense64(x) => scan.add(x.row(i), w, self.limit),
+                        Samples::Sparse32(_) | Samples::Sparse64(_) => false,
+                    };
+                    if !whole {
+                        scan.add_entries(samples, i, row, w, self.limit);
+                    }
+                    scan.weight.add(w);
+                    scan.largest_weight = scan.largest_weight.max(w);
+                    if w > 0.0 {
+                        scan.rows += 1;
+                        let rank = self.stream.rank(table.key(i, &mut scratch));
+                        scan.sketch.add(rank, row, w);
+                    }
+                }
+            },
+        );
+        scan
+    }
+}
+
+impl Scan {
+    fn new(d: usize, task: &ScanTask) -> Self {
+        Self {
+            min: vec![f64::INFINITY; d],
+            max: vec![f64::NEG_INFINITY; d],
+            sum: vec![0.0; d],
+            rest: vec![0.0; d],
+            seen: vec![0; d],
+            zeros: 0,
+            rows: 0,
+            weight: Doubled::default(),
+            largest_weight: 0.0,
+            bad: 0,
+            first_bad: None,
+            large: None,
+            bad_weight: None,
+            sketch: Sketch::new(task.core_rows, task.cap),
+        }
+    }
+
+    /// Takes in a dense row of positive weight, when all of it can be used.
+    #[inline(always)]
+    fn add<T: Real>(&mut self, x: &[T], w: f64, limit: f64) -> bool {
+        let mut within = w > 0.0;
+        for v in x {
+            // False for what is not finite.
+            within &= v.to_f64().abs() <= limit;
+        }
+        if !within {
+            return false;
+        }
+        let mut zeros = 0u32;
+        for (f, v) in x.iter().enumerate() {
+            let v = v.to_f64();
+            zeros += u32::from(v == 0.0);
+            self.min[f] = if v < self.min[f] { v } else { self.min[f] };
+            self.max[f] = if v > self.max[f] { v } else { self.max[f] };
+            (self.sum[f], self.rest[f]) = two_sum((self.sum[f], self.rest[f]), w * v);
+            self.seen[f] += 1;
+        }
+        self.zeros += u64::from(zeros);
+        true
+    }
+
+    /// The same entry by entry, noting those that cannot be used.
+    fn add_entries(&mut self, samples: &Samples<'_>, i: usize, row: u64, w: f64, limit: f64) {
+        samples.each(i, |f, v| {
+            if !v.is_finite() {
+                self.bad += 1;
+                self.first_bad = self.first_bad.or(Some((row, f as u32, v)));
+            } else if v.abs() > limit {
+                self.large = self.large.or(Some((row, f as u32, v)));
+            } else if w > 0.0 {
+                self.min[f] = self.min[f].min(v);
+                self.max[f] = self.max[f].max(v);
+                (self.sum[f], self.rest[f]) = two_sum((self.sum[f], self.rest[f]), w * v);
+                self.seen[f] += 1;
+                self.zeros += u64::from(v == 0.0);
+            }
+        });
+    }
+
+    pub fn merge(&mut self, other: Self) {
+        for f in 0..self.min.len() {
+            self.min[f] = self.min[f].min(other.min[f]);
+            self.max[f] = self.max[f].max(other.max[f]);
+            for term in [other.sum[f], other.rest[f]] {
+                (self.sum[f], self.rest[f]) = two_sum((self.sum[f], self.rest[f]), term);
+            }
+            self.seen[f] += other.seen[f];
+        }
+        self.zeros += other.zeros;
+        self.rows += other.rows;
+        self.weight.merge(other.weight);
+        self.largest_weight = self.largest_weight.max(other.largest_weight);
+        self.bad += other.bad;
+        self.first_bad = first(self.first_bad, other.first_bad, |bad| bad.0);
+        self.large = first(self.large, other.large, |bad| bad.0);
+        self.bad_weight = first(self.bad_weight, other.bad_weight, |bad| bad.0);
+        self.sketch.merge(other.sketch);
+    }
+
+    /// The columns, if all can be used.
+    pub fn columns(&self, limit: f64) -> Result<Columns, Error> {
+        if let Some((row, weight)) = self.bad_weight {
+            return Err(DataError::Weight { row: row as usize, weight }.into());
+        }
+        let place =
+            |bad: Option<(u64, u32, f64)>| bad.map(|(row, f, v)| (row as usize, f as usize, v));
+        let mut columns = Columns {
+            min: self.min.clone(),
+            max: self.max.clone(),
+            sum: self.sum.iter().zip(&self.rest).map(|(s, r)| s + r).collect(),
+            seen: self.seen.clone(),
+            whole: 0,
+            zeros: self.zeros,
+            rows: self.rows,
+            weight: self.weight.value(),
+            bad: self.bad,
+            first_bad: place(self.first_bad),
+            large: place(self.large),
+        };
+        columns.settle(limit)?;
+        Ok(columns)
+    }
+}
+
+/// The one that stands first in the table.
+fn first<T: Copy>(a: Option<T>, b: Option<T>, row: impl Fn(&T) -> u64) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if row(&b) < row(&a) { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The second pass of scalings that take one: sums of [`second_terms`], each in units of `size`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SecondTask {
+    pub kind: Scale,
+    pub mean: Vec<f64>,
+    pub size: Vec<f64>,
+    pub largest_weight: f64,
+    pub grid: Grid,
+}
+
+impl SecondTask {
+    pub fn new(kind: Scale, columns: &Columns, largest_weight: f64, n: usize) -> Self {
+        let (mean, d) = (columns.means(), columns.min.len());
+        let mut size = vec![1.0; second_len(kind, d)];
+        if kind == Scale::Standard {
+            for f in 0..d {
+                // No value is farther from the mean, rounded as it is.
+                let range = columns.max[f] - columns.min[f];
+                size[f] = if range > 0.0 { (1.001 * range).powi(2) } else { 1.0 };
+            }
+        }
+        Self { kind, mean, size, largest_weight, grid: Grid::new(n) }
+    }
+
+    pub fn run(&self, piece: &Piece<'_>) -> Vec<i64> {
+        let mut total = vec![0; self.size.len()];
+        let mut part = vec![0.0; self.size.len()];
+        for stretch in piece.stretches(STRETCH) {
+            part.fill(0.0);
+            for i in stretch {
+                let w = piece.weight(i) / self.largest_weight;
+                second_terms(&piece.samples, i, self.kind, &self.mean, |slot, term| {
+                    part[slot] += self.grid.round(w * (term / self.size[slot]));
+                });
+            }
+            self.grid.take(&part, &mut total);
+        }
+        total
+    }
+
+    /// The sums.
+    pub fn values(&self, total: &[i64]) -> Vec<f64> {
+        (total.iter().zip(&self.size))
+            .map(|(&t, size)| self.grid.value(t) * size * self.largest_weight)
+            .collect()
+    }
+}

@@ -1,0 +1,173 @@
+//! What is done with a piece of the rows in one pass, and what comes of it.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::round::{Round, RoundReady, RoundTask};
+use super::scan::{Scan, ScanTask, SecondTask};
+use crate::error::Error;
+use crate::matrix::Samples;
+use crate::solver::rule::RowScore;
+
+/// Some rows of a table.
+#[derive(Clone, Debug)]
+pub struct Piece<'a> {
+    /// Rows at hand, of which `range` is the piece.
+    pub samples: Samples<'a>,
+    /// Their weights, if there are any.
+    pub weights: Option<&'a [f64]>,
+    /// Which of them.
+    pub range: Range<usize>,
+    /// Number of the first row at hand in the whole table.
+    pub first: u64,
+}
+
+impl Piece<'_> {
+    #[inline(always)]
+    pub(crate) fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
+    }
+
+    /// The rows in stretches of some length.
+    pub(crate) fn stretches(&self, len: usize) -> impl Iterator<Item = Range<usize>> {
+        let range = self.range.clone();
+        range.clone().step_by(len).map(move |start| start..(start + len).min(range.end))
+    }
+}
+
+/// The work of one pass: the same for every piece. It can be sent as bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Task(pub(crate) Kind);
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    Scan(ScanTask),
+    Second(SecondTask),
+    Round(Box<RoundTask>),
+}
+
+/// A task made ready for rows of one kind.
+pub struct Ready<'t>(Inner<'t>);
+
+enum Inner<'t> {
+    Scan(&'t ScanTask),
+    Second(&'t SecondTask),
+    Round(Box<RoundReady<'t>>),
+}
+
+/// What comes of a piece. Pieces may be merged in any order and any grouping: no bit changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Partial(pub(crate) Found);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Found {
+    Scan(Box<Scan>),
+    Second(Vec<i64>),
+    Round(Box<Round>),
+}
+
+impl Task {
+    /// A short name, for people who watch.
+    pub fn name(&self) -> &'static str {
+        match self.0 {
+            Kind::Scan(_) => "scan",
+            Kind::Second(_) => "scale",
+            Kind::Round(_) => "round",
+        }
+    }
+
+    /// Whether the rows get labels in this pass.
+    pub fn labels(&self) -> bool {
+        matches!(self.0, Kind::Round(_))
+    }
+
+    /// Makes the task ready for rows like these.
+    pub fn ready<'t>(&'t self, like: &Samples<'_>) -> Ready<'t> {
+        Ready(match &self.0 {
+            Kind::Scan(task) => Inner::Scan(task),
+            Kind::Second(task) => Inner::Second(task),
+            Kind::Round(task) => Inner::Round(Box::new(task.ready(like))),
+        })
+    }
+
+    /// The task as bytes.
+    ///
+    /// # Errors
+    /// When memory does not suffice.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        to_bytes(self)
+    }
+
+    /// Reads a task from its bytes.
+    ///
+    /// # Errors
+    /// When they are damaged or of another version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        from_bytes(bytes)
+    }
+}
+
+impl Ready<'_> {
+    /// Does the work. `rows` takes label and margin of every row, when the pass has them.
+    pub fn run(&self, piece: &Piece<'_>, rows: Option<&mut Vec<RowScore>>) -> Partial {
+        Partial(match &self.0 {
+            Inner::Scan(task) => Found::Scan(Box::new(task.run(piece))),
+            Inner::Second(task) => Found::Second(task.run(piece)),
+            Inner::Round(task) => Found::Round(Box::new(task.run(piece, rows))),
+        })
+    }
+}
+
+impl Partial {
+    /// Takes in what came of other rows.
+    ///
+    /// # Errors
+    /// When it is of another pass.
+    pub fn merge(&mut self, other: Self) -> Result<(), Error> {
+        match (&mut self.0, other.0) {
+            (Found::Scan(a), Found::Scan(b)) => a.merge(*b),
+            (Found::Second(a), Found::Second(b)) => add(a, &b),
+            (Found::Round(a), Found::Round(b)) => a.merge(&b),
+            _ => return Err(mixed()),
+        }
+        Ok(())
+    }
+
+    /// The result as bytes.
+    ///
+    /// # Errors
+    /// When memory does not suffice.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        to_bytes(self)
+    }
+
+    /// Reads a result from its bytes.
+    ///
+    /// # Errors
+    /// When they are damaged or of another version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        from_bytes(bytes)
+    }
+}
+
+pub(crate) fn mixed() -> Error {
+    let detail = "results of different passes were joined".into();
+    Error::Numeric { stage: "large table", detail }
+}
+
+pub(crate) fn add(to: &mut [i64], from: &[i64]) {
+    to.iter_mut().zip(from).for_each(|(t, f)| *t += f);
+}
+
+pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
+    postcard::to_allocvec(value)
+        .map_err(|e| Error::Numeric { stage: "writing a state", detail: e.to_string() })
+}
+
+pub(crate) fn from_bytes<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Error> {
+    postcard::from_bytes(bytes).map_err(|e| {
+        let detail = format!("{e}: it is damaged or of another version");
+        Error::Numeric { stage: "reading a state", detail }
+    })
+}
