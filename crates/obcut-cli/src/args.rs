@@ -1,5 +1,6 @@
 //! The command line as it is typed: commands and the groups of options that they share.
 
+pub mod large;
 pub mod method;
 pub mod values;
 pub mod words;
@@ -11,7 +12,9 @@ use clap::builder::RangedU64ValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use obcut_data::{Format, LoadOptions, Source};
 
-use crate::commands::{bench, cluster, completions, cut, demo, info, man, methods, predict, score};
+use crate::commands::{
+    bench, cluster, completions, cut, demo, generate, info, man, methods, predict, score,
+};
 use crate::failure::Fault;
 use crate::page;
 
@@ -63,6 +66,8 @@ pub enum Command {
     /// Do one run of a benchmark, told on standard input
     #[command(hide = true)]
     BenchRun,
+    /// Make a table of known clusters, of any size, to try things on
+    Generate(generate::GenerateArgs),
     /// Cluster the handwritten digits that come with the program
     Demo(demo::DemoArgs),
     /// Print the completion script of a shell
@@ -108,6 +113,10 @@ pub struct TableArgs {
     /// Array to read from an NPZ or MAT file
     #[arg(long, value_name = "NAME")]
     pub variable: Option<String>,
+    /// Precision of the numbers: float32 or float64 [default: that of the file; float64 for text]
+    #[arg(long, value_name = "TYPE", value_parser = ["float32", "float64"])]
+    #[arg(hide_possible_values = true)]
+    pub dtype: Option<String>,
 }
 
 impl TableArgs {
@@ -124,6 +133,7 @@ impl TableArgs {
             columns: self.columns.clone(),
             drop: self.drop.clone(),
             variable: self.variable.clone(),
+            single: self.dtype.as_ref().map(|dtype| dtype == "float32"),
             ..LoadOptions::default()
         }
     }
@@ -168,11 +178,11 @@ pub struct Targets {
 
 impl Targets {
     /// Checks that every file can be written and that no two of them, nor an input, are the same.
-    pub fn new(
+    pub fn new<'a>(
         output: &LabelArgs,
         second: Option<&PathBuf>,
         report: Option<&PathBuf>,
-        inputs: &[&Source],
+        inputs: impl IntoIterator<Item = &'a Source>,
     ) -> anyhow::Result<Self> {
         let labels = output.output.clone().filter(|path| path.as_os_str() != "-");
         if let Some(path) = &labels {

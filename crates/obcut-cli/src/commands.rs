@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod completions;
 pub mod cut;
 pub mod demo;
+pub mod generate;
 pub mod info;
 pub mod man;
 pub mod methods;

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 
 use obcut::DataError;
-use obcut_data::{Dataset, Source};
+use obcut_data::{Dataset, RowTable, Source};
 use serde::Serialize;
 use serde_json::json;
 
@@ -137,6 +137,9 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
         });
     }
     if let Some(error) = cause.downcast_ref::<obcut_data::Error>() {
+        if let obcut_data::Error::Cancelled = error {
+            return Some(("interrupted", INTERRUPTED));
+        }
         return Some(if error.is_usage() { ("usage", 2) } else { ("data", 3) });
     }
     Some(match cause.downcast_ref::<obcut::Error>()? {
@@ -156,13 +159,41 @@ pub fn about(source: &Source, error: impl Into<obcut::Error>) -> anyhow::Error {
     if is_about_file { error.context(source.display()) } else { error }
 }
 
+/// What is known of the places of a table's values in its file.
+pub struct Places<'a> {
+    feature_names: Option<&'a Vec<String>>,
+    feature_columns: Option<&'a Vec<usize>>,
+    first_line: Option<u64>,
+}
+
+impl<'a> From<&'a Dataset> for Places<'a> {
+    fn from(data: &'a Dataset) -> Self {
+        Self {
+            feature_names: data.feature_names.as_ref(),
+            feature_columns: data.feature_columns.as_ref(),
+            first_line: data.first_line,
+        }
+    }
+}
+
+impl<'a> From<&'a RowTable> for Places<'a> {
+    fn from(data: &'a RowTable) -> Self {
+        Self {
+            feature_names: data.feature_names.as_ref(),
+            feature_columns: data.feature_columns.as_ref(),
+            first_line: data.first_line,
+        }
+    }
+}
+
 /// The same for a table: a value that is not finite is found by the file's own line and column,
 /// where they are known.
-pub fn about_table(
+pub fn about_table<'a>(
     source: &Source,
-    data: &Dataset,
+    data: impl Into<Places<'a>>,
     error: impl Into<obcut::Error>,
 ) -> anyhow::Error {
+    let data = &data.into();
     match error.into() {
         obcut::Error::Data(DataError::NotFinite { row, col, value, count }) => {
             let text = not_finite(source, data, (row, col), value, count);
@@ -178,13 +209,13 @@ pub fn about_table(
 /// `t.csv, line 6, column 'h3' is NaN; ...`; none where the matrix is just as the file.
 fn not_finite(
     source: &Source,
-    data: &Dataset,
+    data: &Places<'_>,
     (row, col): (usize, usize),
     value: f64,
     count: usize,
 ) -> Option<String> {
-    let name = data.feature_names.as_ref().and_then(|names| names.get(col));
-    let place = data.feature_columns.as_ref().and_then(|columns| columns.get(col));
+    let name = data.feature_names.and_then(|names| names.get(col));
+    let place = data.feature_columns.and_then(|columns| columns.get(col));
     let column = match (name, place) {
         (Some(name), _) => format!("column '{name}'"),
         (None, Some(place)) => format!("column {place}"),

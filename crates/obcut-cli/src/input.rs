@@ -5,11 +5,12 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::time::Instant;
 
-use obcut::{Matrix, Model};
-use obcut_data::{Dataset, LoadOptions, Source};
+use obcut::{Matrix, Model, RowSource};
+use obcut_data::{Dataset, LoadOptions, RowTable, Source};
 use serde::Serialize;
 
 use crate::failure::{Fault, about};
+use crate::interrupt;
 use crate::output::{count, plural};
 use crate::progress::Watch;
 
@@ -67,12 +68,25 @@ pub fn load(
     options: &LoadOptions,
     watch: &Watch,
 ) -> anyhow::Result<(Dataset, InputFacts)> {
-    watch.phase(&format!("reading {}", source.display()));
+    load_all(std::slice::from_ref(source), options, None, watch)
+}
+
+/// Reads several tables, one below the other.
+pub fn load_all(
+    sources: &[Source],
+    options: &LoadOptions,
+    scratch: Option<&Path>,
+    watch: &Watch,
+) -> anyhow::Result<(Dataset, InputFacts)> {
+    watch.phase(&format!("reading {}", display(sources)));
     let start = Instant::now();
-    let data = obcut_data::load(source, options)?;
+    let data = match sources {
+        [one] => obcut_data::load(one, options)?,
+        several => open(several, options, scratch, watch)?.0.into_dataset()?,
+    };
     let (dtype, stored) = kind(&data.matrix);
     let facts = InputFacts {
-        file: source.display(),
+        file: display(sources),
         format: data.format.name(),
         dtype,
         sparse: stored.is_some(),
@@ -82,6 +96,62 @@ pub fn load(
         seconds: start.elapsed().as_secs_f64(),
     };
     Ok((data, facts))
+}
+
+/// The files that are meant: patterns and folders become the files in them.
+pub fn expand(sources: &[Source]) -> anyhow::Result<Vec<Source>> {
+    let mut all = Vec::new();
+    for source in sources {
+        all.extend(obcut_data::expand(source)?);
+    }
+    Ok(all)
+}
+
+/// Several files as messages name them.
+pub fn display(sources: &[Source]) -> String {
+    match sources {
+        [] => String::new(),
+        [one] => one.display(),
+        [first, .., last] => {
+            format!("{} to {} ({} files)", first.display(), last.display(), sources.len())
+        }
+    }
+}
+
+/// The same as if they were one.
+pub fn named(sources: &[Source]) -> Source {
+    match sources {
+        [one] => one.clone(),
+        several => Source::Path(display(several).into()),
+    }
+}
+
+/// Opens a table to be read in pieces.
+pub fn open(
+    sources: &[Source],
+    options: &LoadOptions,
+    scratch: Option<&Path>,
+    watch: &Watch,
+) -> anyhow::Result<(RowTable, InputFacts)> {
+    watch.phase(&format!("reading {}", display(sources)));
+    let start = Instant::now();
+    let mut go_on = |_| !interrupt::requested();
+    let opening = || obcut_data::open_rows(sources, options, scratch, &mut go_on);
+    let table = interrupt::watched(opening)?;
+    if interrupt::requested() {
+        return Err(obcut::Error::Cancelled.into());
+    }
+    let facts = InputFacts {
+        file: display(sources),
+        format: table.format.name(),
+        dtype: if table.is_single() { "float32" } else { "float64" },
+        sparse: false,
+        rows: table.n_rows(),
+        columns: table.n_cols(),
+        stored: None,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    Ok((table, facts))
 }
 
 /// Type of the numbers, and how many are stored when the matrix is sparse.

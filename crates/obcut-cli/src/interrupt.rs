@@ -63,6 +63,14 @@ pub fn writing<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T>
     result
 }
 
+/// Runs the writing of a state, which a signal may have asked for: the process does not end meanwhile.
+pub fn saving<T>(work: impl FnOnce() -> T) -> T {
+    let before = WRITING.swap(true, SeqCst);
+    let result = work();
+    WRITING.store(before, SeqCst);
+    result
+}
+
 /// Ends the process, unless another thread is about to: only one message is printed.
 fn leave(json: bool) {
     if !LEAVING.swap(true, SeqCst) {

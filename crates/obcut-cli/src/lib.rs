@@ -6,10 +6,12 @@ mod commands;
 mod failure;
 mod input;
 mod interrupt;
+mod memory;
 mod output;
 mod page;
 mod progress;
 mod report;
+mod spill;
 
 use std::ffi::OsString;
 
@@ -56,6 +58,7 @@ fn start(cli: &Cli, program: &[OsString], arguments: &[OsString]) -> anyhow::Res
         Command::Methods(args) => commands::methods::run(args, talk),
         Command::Bench(args) => commands::bench::run(args, talk, program),
         Command::BenchRun => commands::bench::run_one(),
+        Command::Generate(args) => commands::generate::run(args, talk),
         Command::Demo(args) => commands::demo::run(args, talk, arguments),
         Command::Completions(args) => commands::completions::run(args),
         Command::Man(args) => commands::man::run(args, talk),

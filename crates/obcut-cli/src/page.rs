@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use obcut::{Error, Fit, Observer, Samples};
+use obcut::{Error, Fit, Model, Observer, Samples, Trace};
 use obcut_report::{Clustering, Sketch, clustering};
 
 use crate::failure::Fault;
@@ -38,6 +38,24 @@ impl Found<'_> {
             ..Clustering::of_fit(self.fit)
         })
     }
+}
+
+/// The page of a table whose rows are not at hand.
+pub fn without_rows(
+    model: &Model,
+    trace: &Trace,
+    warnings: &[String],
+    known: Clustering,
+) -> String {
+    let fit = Fit {
+        labels: Vec::new(),
+        margins: Vec::new(),
+        model: model.clone(),
+        trace: trace.clone(),
+        warnings: warnings.to_vec(),
+    };
+    let Clustering { title, data, scores, seconds, command, .. } = known;
+    clustering(&Clustering { title, data, scores, seconds, command, ..Clustering::of_fit(&fit) })
 }
 
 /// Checks that a report can be written, before any work is done for it.

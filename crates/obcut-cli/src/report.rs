@@ -2,13 +2,14 @@
 
 use std::io::IsTerminal;
 
-use obcut::metrics;
-use obcut_data::{Dataset, LabelTable, Truth};
+use obcut::{LargeTrace, metrics};
+use obcut_data::{LabelTable, RowTable, Truth};
 use serde::{Serialize, Serializer};
 
 use crate::args::{Talk, Targets};
 use crate::failure::Fault;
 use crate::interrupt;
+use crate::memory;
 use crate::output::{self, Card, TABLE_LIMIT, count, plural};
 
 /// Sizes of the clusters, in rows.
@@ -29,6 +30,12 @@ impl ClusterFacts {
     pub fn new(labels: &[u32], n_clusters: usize) -> Self {
         let mut sizes = vec![0; n_clusters];
         labels.iter().for_each(|&label| sizes[label as usize] += 1);
+        Self::of_sizes(sizes)
+    }
+
+    /// From the sizes.
+    pub fn of_sizes(sizes: Vec<usize>) -> Self {
+        let n_clusters = sizes.len();
         let mut sorted = sizes.clone();
         sorted.sort_unstable();
         let middle = n_clusters / 2;
@@ -260,12 +267,59 @@ impl ScoreFacts {
 }
 
 /// Scores when the table has a truth column.
-pub fn scores_of(labels: &[u32], data: &Dataset) -> anyhow::Result<Option<ScoreFacts>> {
-    data.truth.as_ref().map(|truth| ScoreFacts::new(labels, truth)).transpose()
+pub fn scores_of(labels: &[u32], truth: Option<&Truth>) -> anyhow::Result<Option<ScoreFacts>> {
+    truth.map(|truth| ScoreFacts::new(labels, truth)).transpose()
+}
+
+/// How a large table was read.
+#[derive(Debug, Serialize)]
+pub struct PassFacts {
+    /// Rows of the table.
+    rows: usize,
+    #[serde(flatten)]
+    trace: LargeTrace,
+    /// Bytes read from files, when it was read in pieces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_read: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scratch_bytes: Option<u64>,
+}
+
+impl PassFacts {
+    /// From what a fit tells, and the table if it was read in pieces.
+    pub fn new(rows: usize, trace: &LargeTrace, table: Option<&RowTable>) -> Self {
+        Self {
+            rows,
+            trace: trace.clone(),
+            bytes_read: table.map(RowTable::bytes_read),
+            scratch_bytes: table.map(RowTable::scratch_bytes).filter(|&bytes| bytes > 0),
+        }
+    }
+
+    /// A few lines of a card.
+    pub fn tell(&self, card: &mut Card) {
+        let LargeTrace { core_rows, passes, moved, .. } = &self.trace;
+        let mut text = format!(
+            "{} over {}, core of {}",
+            plural(*passes, "pass").replace("passs", "passes"),
+            plural(self.rows, "row"),
+            plural(*core_rows, "distinct row")
+        );
+        if let Some(bytes) = self.bytes_read {
+            text += &format!("; {} read in pieces", memory::size_text(bytes));
+        }
+        if let Some(bytes) = self.scratch_bytes {
+            text += &format!(", scratch file of {}", memory::size_text(bytes));
+        }
+        card.line("passes", text);
+        let rounds = plural(moved.len(), "round");
+        let last = 100.0 * moved.last().copied().unwrap_or(0.0);
+        card.line("", format!("{rounds} of labelling; another would move {last:.2} % of the rows"));
+    }
 }
 
 /// Labels of rows with what is known beside them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RowLabels {
     /// Cluster of every row.
     pub labels: Vec<u32>,

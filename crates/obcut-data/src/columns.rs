@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use obcut::{Csr, Matrix};
 
 use crate::error::Error;
+use crate::labels::TruthBuilder;
 use crate::message::{hint_for, list_of, shorten};
 use crate::values::Real;
 use crate::{Dataset, Format, LoadOptions, Truth};
@@ -15,6 +16,13 @@ pub(crate) struct Selection {
     pub features: Vec<usize>,
     pub truth: Option<usize>,
     pub weights: Option<usize>,
+}
+
+/// What is read beside the features.
+#[derive(Default)]
+pub(crate) struct Roles {
+    pub truth: TruthBuilder,
+    pub weights: Vec<f64>,
 }
 
 /// A table's columns while the user's words for them are looked up.
@@ -77,6 +85,25 @@ impl Selection {
             return Err(Error::NoFeatures { source_name: source_name.to_string() });
         }
         Ok(Self { features, truth, weights })
+    }
+}
+
+impl Selection {
+    /// Looks up columns without names, unless all of them are features.
+    pub(crate) fn if_wanted(
+        source_name: &str,
+        n_cols: usize,
+        options: &LoadOptions,
+    ) -> Result<Option<Self>, Error> {
+        let wants = options.columns.is_some()
+            || !options.drop.is_empty()
+            || options.truth.is_some()
+            || options.weights.is_some();
+        // Not only faster: a sparse matrix may claim more columns than a list of them could hold.
+        if !wants {
+            return Ok(None);
+        }
+        Self::new(source_name, None, n_cols, options).map(Some)
     }
 }
 
@@ -184,15 +211,9 @@ pub(crate) fn dataset_by_columns(
         weights: None,
         format,
     };
-    let wants = options.columns.is_some()
-        || !options.drop.is_empty()
-        || options.truth.is_some()
-        || options.weights.is_some();
-    // Not only faster: a sparse matrix may claim more columns than a list of them could hold.
-    if !wants {
+    let Some(selection) = Selection::if_wanted(source_name, data.matrix.n_cols(), options)? else {
         return Ok(data);
-    }
-    let selection = Selection::new(source_name, None, data.matrix.n_cols(), options)?;
+    };
     data.truth = selection
         .truth
         .map(|j| Truth::from_numbers(source_name, &column(&data.matrix, j)))
@@ -205,7 +226,11 @@ pub(crate) fn dataset_by_columns(
 
 /// A table needs a row and a column; what comes later may rely on it.
 pub(crate) fn check_not_empty(source_name: &str, matrix: &Matrix) -> Result<(), Error> {
-    let (n_rows, n_cols) = (matrix.n_rows(), matrix.n_cols());
+    check_shape(source_name, matrix.n_rows(), matrix.n_cols())
+}
+
+/// As [`check_not_empty`], before there is a matrix.
+pub(crate) fn check_shape(source_name: &str, n_rows: usize, n_cols: usize) -> Result<(), Error> {
     if n_rows == 0 || n_cols == 0 {
         return Err(Error::NoRows { source_name: source_name.to_string(), n_rows, n_cols });
     }

@@ -5,15 +5,17 @@
 //! often have a class in words and no header.
 
 use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use obcut::Matrix;
 
-use crate::columns::{Selection, column_name, find_column};
+use crate::columns::{Roles, Selection, check_shape, column_name, find_column};
 use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::shorten_bytes;
 use crate::source::Input;
+use crate::values::Real;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
 /// An open table of text, past its header.
@@ -159,45 +161,116 @@ fn is_header(first: &ByteRecord, second: &ByteRecord) -> bool {
             || first.iter().zip(second).any(|(above, below)| is_word(above) && is_number(below)))
 }
 
-/// Reads a table; numbers come in double precision.
+/// The chosen columns of a table, some rows at a time.
+pub(crate) struct Rows {
+    table: Table,
+    pub selection: Selection,
+    record: ByteRecord,
+    pub n_rows: usize,
+    first_line: Option<u64>,
+    one_line_each: bool,
+    /// Bytes taken from the source so far.
+    pub taken: Arc<AtomicU64>,
+}
+
+/// Numbers read at a time.
+const BATCH: usize = 1 << 16;
+
+impl Rows {
+    pub(crate) fn open(input: Input, options: &LoadOptions) -> Result<Self, Error> {
+        let taken = input.taken.clone();
+        let table = Table::open(input, options.header, options.delimiter)?;
+        let names = table.names.as_deref();
+        let selection = Selection::new(&table.source_name, names, table.n_cols, options)?;
+        let record = ByteRecord::new();
+        let (n_rows, first_line, one_line_each) = (0, None, true);
+        Ok(Self { table, selection, record, n_rows, first_line, one_line_each, taken })
+    }
+
+    /// Appends the numbers of the next rows; their count, 0 at the end.
+    pub(crate) fn batch<T: Real>(
+        &mut self,
+        values: &mut Vec<T>,
+        roles: &mut Roles,
+    ) -> Result<usize, Error> {
+        let (table, record) = (&mut self.table, &mut self.record);
+        let enough = values.len() + BATCH;
+        let mut n_rows = 0;
+        while values.len() < enough && table.next(record)? {
+            let line = line_of(record);
+            let row = self.n_rows + n_rows;
+            self.one_line_each &= line == *self.first_line.get_or_insert(line) + row as u64;
+            for &j in &self.selection.features {
+                values.push(T::from_f64(table.number(record, j)?));
+            }
+            if let Some(j) = self.selection.truth {
+                roles.truth.push(table.text(record, &record[j])?);
+            }
+            if let Some(j) = self.selection.weights {
+                roles.weights.push(table.number(record, j)?);
+            }
+            n_rows += 1;
+        }
+        self.n_rows += n_rows;
+        Ok(n_rows)
+    }
+
+    /// Names of the features.
+    pub(crate) fn feature_names(&self) -> Option<Vec<String>> {
+        let names = self.table.names.as_ref()?;
+        Some(self.selection.features.iter().map(|&j| names[j].clone()).collect())
+    }
+
+    /// Line of the first row, if every row so far is the line after the one before.
+    pub(crate) fn first_line(&self) -> Option<u64> {
+        self.first_line.filter(|_| self.one_line_each)
+    }
+
+    /// Rows in the first bytes of the text, and the bytes they take; the last value tells
+    /// whether these are all.
+    pub(crate) fn sample(mut self, n_bytes: u64) -> Result<(u64, u64, bool), Error> {
+        let mut n_rows = 0;
+        let mut start = None;
+        let mut end = 0;
+        while self.table.next(&mut self.record)? {
+            let at = self.record.position().map_or(0, csv::Position::byte);
+            let start = *start.get_or_insert(at);
+            if at - start > n_bytes {
+                return Ok((n_rows, at - start, false));
+            }
+            n_rows += 1;
+            end = self.table.reader.position().byte() - start;
+        }
+        Ok((n_rows, end, true))
+    }
+}
+
+/// Reads a table; numbers come in double precision if not asked otherwise.
 pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
+    match options.single {
+        Some(true) => load_as::<f32>(input, options),
+        _ => load_as::<f64>(input, options),
+    }
+}
+
+fn load_as<T: Real>(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     let format = input.format;
-    let mut table = Table::open(input, options.header, options.delimiter)?;
-    let names = table.names.clone();
-    let selection = Selection::new(&table.source_name, names.as_deref(), table.n_cols, options)?;
-    let mut values = Vec::new();
-    let mut truth = TruthBuilder::default();
-    let mut weights = Vec::new();
-    let mut record = ByteRecord::new();
-    let mut n_rows = 0;
-    let mut first_line = None;
-    let mut one_line_each = true;
-    while table.next(&mut record)? {
-        let line = line_of(&record);
-        one_line_each &= line == *first_line.get_or_insert(line) + n_rows as u64;
-        for &j in &selection.features {
-            values.push(table.number(&record, j)?);
-        }
-        if let Some(j) = selection.truth {
-            truth.push(table.text(&record, &record[j])?);
-        }
-        if let Some(j) = selection.weights {
-            weights.push(table.number(&record, j)?);
-        }
-        n_rows += 1;
-    }
+    let mut rows = Rows::open(input, options)?;
+    let mut values: Vec<T> = Vec::new();
+    let mut roles = Roles::default();
+    while rows.batch(&mut values, &mut roles)? > 0 {}
+    let feature_names = rows.feature_names();
+    let first_line = rows.first_line();
+    let Rows { table, selection, n_rows, .. } = rows;
     let n_cols = selection.features.len();
-    if n_rows == 0 {
-        return Err(Error::NoRows { source_name: table.source_name, n_rows, n_cols });
-    }
-    let truth = selection.truth.map(|_| truth.finish(&table.source_name)).transpose()?;
+    check_shape(&table.source_name, n_rows, n_cols)?;
+    let Roles { truth, weights } = roles;
     Ok(Dataset {
-        matrix: Matrix::Dense64 { values, n_rows, n_cols },
-        feature_names: names
-            .map(|names| selection.features.iter().map(|&j| names[j].clone()).collect()),
+        matrix: T::matrix(values, n_rows, n_cols),
+        feature_names,
         feature_columns: Some(selection.features),
-        first_line: first_line.filter(|_| one_line_each),
-        truth,
+        first_line,
+        truth: selection.truth.map(|_| truth.finish(&table.source_name)).transpose()?,
         weights: selection.weights.map(|_| weights),
         format,
     })
@@ -268,6 +341,8 @@ fn read_truth(mut table: Table, j: usize) -> Result<Truth, Error> {
 
 #[cfg(test)]
 mod tests {
+    use obcut::Matrix;
+
     use super::*;
 
     fn input(text: &str) -> Input {

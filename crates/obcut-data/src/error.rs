@@ -137,7 +137,54 @@ pub enum Error {
         folder: String,
     },
 
+    /// A folder without tables.
+    #[error(
+        "{source_name} holds no .parquet, .csv, .tsv or .npy file; name a file, or a pattern such as 'part-*'"
+    )]
+    NoTables {
+        /// The folder.
+        source_name: String,
+    },
+    /// A pattern that no file matches.
+    #[error("no file matches '{pattern}'")]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+    },
+    /// No source at all.
+    #[error("no table is given; name at least one file")]
+    NoSource,
+    /// A format that must be read whole.
+    #[error("{source_name}: {format} files cannot be read in pieces; convert it to npy or parquet")]
+    NotInPieces {
+        /// The file.
+        source_name: String,
+        /// The format.
+        format: Format,
+    },
+    /// A label format that must be written whole.
+    #[error("{path}: JSON cannot be written in pieces; use .npy, .csv or .parquet")]
+    OutputInPieces {
+        /// The output.
+        path: String,
+    },
+    /// Whoever watched asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+
     // --- the system said no ---
+    /// The scratch file could not be written.
+    #[error(
+        "cannot write the scratch file in {folder}, which needs {n_bytes} bytes or more: {cause}; name another folder with --scratch or TMPDIR"
+    )]
+    Scratch {
+        /// Its folder.
+        folder: String,
+        /// Bytes it has had to hold so far.
+        n_bytes: u64,
+        /// What the system said.
+        cause: io::Error,
+    },
     /// Reading failed.
     #[error("cannot read {source_name}: {cause}")]
     Read {
@@ -258,6 +305,36 @@ pub enum Error {
         /// What it is, and what to do.
         problem: String,
     },
+    /// A table of other columns than the one it follows.
+    #[error(
+        "{source_name} has {found} feature columns where {first} has {expected}; choose the same with --columns, or read them apart"
+    )]
+    OtherColumns {
+        /// The file.
+        source_name: String,
+        /// The first file.
+        first: String,
+        /// Feature columns of the file.
+        found: usize,
+        /// Feature columns of the first.
+        expected: usize,
+    },
+    /// A table whose columns are called otherwise than those of the one it follows.
+    #[error(
+        "{source_name}: feature {place} is called '{found}' where {first} has '{expected}'; name the columns in one order with --columns"
+    )]
+    OtherNames {
+        /// The file.
+        source_name: String,
+        /// The first file.
+        first: String,
+        /// Number of the feature, from 0.
+        place: usize,
+        /// Its name in the file.
+        found: String,
+        /// Its name in the first.
+        expected: String,
+    },
     /// Truth, weights or labels of another length than the table.
     #[error("{source_name}: {role} '{name}' has {found} entries for {expected} rows")]
     Length {
@@ -304,6 +381,13 @@ impl Error {
             | Self::OutputExists { .. }
             | Self::OutputSuffix { .. }
             | Self::OutputFolder { .. }
+            | Self::NoTables { .. }
+            | Self::NoMatch { .. }
+            | Self::NoSource
+            | Self::NotInPieces { .. }
+            | Self::OutputInPieces { .. }
+            | Self::Cancelled
+            | Self::Scratch { .. }
             | Self::Read { .. }
             | Self::Write { .. } => true,
             Self::Empty { .. }
@@ -316,6 +400,8 @@ impl Error {
             | Self::Line { .. }
             | Self::Damaged { .. }
             | Self::Unsupported { .. }
+            | Self::OtherColumns { .. }
+            | Self::OtherNames { .. }
             | Self::Length { .. }
             | Self::Label { .. } => false,
         }

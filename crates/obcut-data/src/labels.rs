@@ -24,15 +24,7 @@ pub struct Truth {
 impl Truth {
     /// Classes given as numbers.
     pub(crate) fn from_numbers(source_name: &str, values: &[f64]) -> Result<Self, Error> {
-        // From 2^53 on neighbouring integers are one and the same double.
-        let is_bad = |v: &f64| !v.is_finite() || v.abs() >= 2f64.powi(53);
-        if let Some(row) = values.iter().position(is_bad) {
-            return Err(Error::Label {
-                source_name: source_name.to_string(),
-                row,
-                problem: format!("{}, which names no class", values[row]),
-            });
-        }
+        check_numbers(source_name, 0, values)?;
         let mut distinct: Vec<f64> = values.iter().map(|v| v + 0.0).collect(); // -0 is 0
         distinct.sort_unstable_by(f64::total_cmp);
         distinct.dedup();
@@ -44,30 +36,88 @@ impl Truth {
     }
 }
 
+/// Checks that numbers, the first of them of row `row`, can be told apart as classes.
+fn check_numbers(source_name: &str, row: usize, values: &[f64]) -> Result<(), Error> {
+    // From 2^53 on neighbouring integers are one and the same double.
+    let is_bad = |v: &f64| !v.is_finite() || v.abs() >= 2f64.powi(53);
+    match values.iter().position(is_bad) {
+        None => Ok(()),
+        Some(at) => Err(Error::Label {
+            source_name: source_name.to_string(),
+            row: row + at,
+            problem: format!("{}, which names no class", values[at]),
+        }),
+    }
+}
+
 /// Collects classes given as text, each distinct one kept once.
 #[derive(Default)]
 pub(crate) struct TruthBuilder {
     seen: HashMap<String, u32>,
+    /// Codes of classes that came as numbers, by their bits.
+    numbers: HashMap<u64, u32>,
     codes: Vec<u32>,
+    /// Rows that are checked.
+    n_checked: usize,
 }
 
 impl TruthBuilder {
     pub(crate) fn push(&mut self, text: &str) {
-        let text = text.trim();
-        let code = match self.seen.get(text) {
-            Some(&code) => code,
-            None => {
-                let code = self.seen.len() as u32;
-                self.seen.insert(text.to_string(), code);
-                code
-            }
-        };
+        let code = self.code(text.trim());
         self.codes.push(code);
     }
 
+    /// Adds classes given as numbers; `name` is their file and `row` the first one's row in it.
+    pub(crate) fn push_numbers(
+        &mut self,
+        name: &str,
+        row: usize,
+        values: &[f64],
+    ) -> Result<(), Error> {
+        check_numbers(name, row, values)?;
+        for value in values {
+            let value = value + 0.0; // -0 is 0
+            let code = match self.numbers.get(&value.to_bits()) {
+                Some(&code) => code,
+                None => {
+                    let code = self.code(&value.to_string());
+                    self.numbers.insert(value.to_bits(), code);
+                    code
+                }
+            };
+            self.codes.push(code);
+        }
+        Ok(())
+    }
+
+    fn code(&mut self, text: &str) -> u32 {
+        if let Some(&code) = self.seen.get(text) {
+            return code;
+        }
+        let code = self.seen.len() as u32;
+        self.seen.insert(text.to_string(), code);
+        code
+    }
+
+    /// Checks the rows since the last check: those of one file.
+    pub(crate) fn check(&mut self, source_name: &str) -> Result<(), Error> {
+        let missing = self.seen.iter().find(|(text, _)| text.is_empty() || is_nan(text));
+        if let Some((text, &code)) = missing {
+            let row = self.codes[self.n_checked..].iter().position(|&c| c == code).unwrap_or(0);
+            let problem = match text.is_empty() {
+                true => "missing".to_string(),
+                false => format!("'{text}', which names no class"),
+            };
+            return Err(Error::Label { source_name: source_name.to_string(), row, problem });
+        }
+        self.n_checked = self.codes.len();
+        Ok(())
+    }
+
     /// Sorts the classes and renumbers the rows.
-    pub(crate) fn finish(self, source_name: &str) -> Result<Truth, Error> {
-        let Self { seen, codes } = self;
+    pub(crate) fn finish(mut self, source_name: &str) -> Result<Truth, Error> {
+        self.check(source_name)?;
+        let Self { seen, codes, .. } = self;
         if codes.is_empty() {
             return Err(Error::NoRows {
                 source_name: source_name.to_string(),
@@ -75,17 +125,8 @@ impl TruthBuilder {
                 n_cols: 1,
             });
         }
-        let missing = seen.iter().find(|(text, _)| text.is_empty() || is_nan(text));
-        if let Some((text, &code)) = missing {
-            let row = codes.iter().position(|&c| c == code).unwrap_or(0);
-            let problem = match text.is_empty() {
-                true => "missing".to_string(),
-                false => format!("'{text}', which names no class"),
-            };
-            return Err(Error::Label { source_name: source_name.to_string(), row, problem });
-        }
         let (places, names) = sort_classes(&seen);
-        Ok(Truth { codes: codes.iter().map(|&c| places[c as usize]).collect(), names })
+        Ok(Truth { codes: codes.into_iter().map(|c| places[c as usize]).collect(), names })
     }
 }
 

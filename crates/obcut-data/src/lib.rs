@@ -9,6 +9,7 @@
 //! | `sparse`        | triples and compressed columns to compressed rows            |
 //! | `columns`       | which columns are features, truth and weights                |
 //! | `variables`     | which array of an NPZ or MAT file holds the features         |
+//! | `rows`          | tables that are read in pieces, never whole                  |
 //! | `digits`        | the data set that is shipped                                 |
 //! | `labels`        | one class per row                                            |
 //! | `write`         | whole files or none                                          |
@@ -37,6 +38,7 @@ mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod rows;
 mod source;
 mod sparse;
 mod svmlight;
@@ -51,9 +53,11 @@ pub use detect::Format;
 pub use digits::{DIGITS_CSV_GZ, digits, digits_csv};
 pub use error::Error;
 pub use labels::{Truth, load_labels};
+pub use rows::{Measure, RowTable, expand, measure, open_rows};
 pub use source::Source;
 pub use write::{
-    LabelTable, check_output, check_writable, write_atomic, write_csr_npz, write_labels,
+    LabelTable, LabelWriter, check_output, check_writable, remove_parts, write_atomic,
+    write_csr_npz, write_labels, write_npy,
 };
 
 use source::Input;
@@ -81,6 +85,9 @@ pub struct LoadOptions {
     /// NPZ, MAT: the array of features. By default `X`, `fea`, `data`, `features`, `x`, else the
     /// only numeric table.
     pub variable: Option<String>,
+    /// Whether features come in single precision, else in double; by default as the type of the
+    /// file needs it.
+    pub single: Option<bool>,
 }
 
 /// A table, ready for a fit.
@@ -132,7 +139,7 @@ pub struct Description {
 /// When the file is missing, damaged, of another format, or a chosen column is not in it.
 pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
     let input = open(source, options)?;
-    match input.format {
+    let data = match input.format {
         Format::Csv | Format::Tsv => csv::load(input, options),
         Format::Npy => npy::load(input, options),
         Format::Npz => npz::load(input, options),
@@ -143,7 +150,8 @@ pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
         Format::Parquet => parquet::load(input, options),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(no_parquet(input.name)),
-    }
+    }?;
+    Ok(Dataset { matrix: values::in_precision(data.matrix, options.single), ..data })
 }
 
 /// Reads only the classes that `options.truth` names; without it, those of [`load_labels`]. What

@@ -106,7 +106,7 @@ impl Header {
     }
 
     /// Number of elements.
-    fn count(&self, name: &str) -> Result<usize, Error> {
+    pub(crate) fn count(&self, name: &str) -> Result<usize, Error> {
         self.shape
             .iter()
             .try_fold(1usize, |product, &n| product.checked_mul(n))
@@ -126,20 +126,28 @@ impl Header {
         }
     }
 
-    /// Reads numbers; `available` is the number of bytes that can be behind the header.
+    /// The type of its numbers, and whether their highest byte comes first.
+    pub(crate) fn numbers(&self, name: &str) -> Result<(Number, bool), Error> {
+        let Element::Number { number, big_endian } = self.element else {
+            let problem = format!("the array holds text ({}), not numbers", self.element.name());
+            return Err(Error::unsupported(name, problem));
+        };
+        Ok((number, big_endian))
+    }
+
+    /// Reads numbers; `available` is the number of bytes that can be behind the header. By
+    /// default they come in single precision where that loses nothing.
     pub(crate) fn read_numbers(
         &self,
         name: &str,
         reader: &mut dyn Read,
         available: u64,
+        single: Option<bool>,
     ) -> Result<Values, Error> {
-        let Element::Number { number, big_endian } = self.element else {
-            let problem = format!("the array holds text ({}), not numbers", self.element.name());
-            return Err(Error::unsupported(name, problem));
-        };
+        let (number, big_endian) = self.numbers(name)?;
         let count = self.count(name)?;
         Layout { number, big_endian, count, certain: available }
-            .read(reader)
+            .read_as(reader, single.unwrap_or_else(|| number.fits_single()))
             .map_err(|e| Error::reading(name, e))
     }
 
@@ -149,9 +157,10 @@ impl Header {
         name: &str,
         reader: &mut dyn Read,
         available: u64,
+        single: Option<bool>,
     ) -> Result<Matrix, Error> {
         let (n_rows, n_cols) = self.table_shape(name)?;
-        let values = self.read_numbers(name, reader, available)?;
+        let values = self.read_numbers(name, reader, available, single)?;
         Ok(values.into_dense(n_rows, n_cols, self.column_major))
     }
 
@@ -202,7 +211,7 @@ impl Header {
             return Err(Error::unsupported(name, problem));
         }
         if let Element::Number { .. } = self.element {
-            let values = self.read_numbers(name, reader, available)?.into_f64();
+            let values = self.read_numbers(name, reader, available, None)?.into_f64();
             return Truth::from_numbers(name, &values);
         }
         let mut truth = TruthBuilder::default();
@@ -279,7 +288,7 @@ fn parse_shape(inside: &str) -> Option<Vec<usize>> {
 }
 
 /// Opens an array; what the header promises must be there.
-fn open(input: &mut Input) -> Result<(Header, u64), Error> {
+pub(crate) fn open(input: &mut Input) -> Result<(Header, u64), Error> {
     let header = Header::read(&input.name, &mut input.reader)?;
     let promised = header.count(&input.name)?.saturating_mul(header.element.width());
     let available = input.length.map(|length| length.saturating_sub(header.n_bytes));
@@ -295,7 +304,10 @@ fn open(input: &mut Input) -> Result<(Header, u64), Error> {
 /// Reads a table.
 pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     let (header, available) = open(&mut input)?;
-    let matrix = header.read_matrix(&input.name, &mut input.reader, available)?;
+    // Truth and weights are columns of the array: rounded, they would be others.
+    let has_roles = options.truth.is_some() || options.weights.is_some();
+    let single = if has_roles { None } else { options.single };
+    let matrix = header.read_matrix(&input.name, &mut input.reader, available, single)?;
     dataset_by_columns(&input.name, matrix, options, Format::Npy)
 }
 

@@ -93,7 +93,9 @@ impl Archive {
 
     fn numbers(&mut self, name: &str) -> Result<crate::values::Values, Error> {
         let at = self.find(name)?;
-        self.read(at, |name, header, file, available| header.read_numbers(name, file, available))
+        self.read(at, |name, header, file, available| {
+            header.read_numbers(name, file, available, None)
+        })
     }
 
     /// The layout of a matrix of SciPy (`csr`, ...), if the file is one.
@@ -162,7 +164,8 @@ fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
         Some(layout) => archive.sparse_matrix(&layout)?,
         None => {
             let at = choose(&archive.name, &archive.variables, options)?;
-            archive.read(at, |name, header, file, n| header.read_matrix(name, file, n))?
+            let single = options.single;
+            archive.read(at, |name, header, file, n| header.read_matrix(name, file, n, single))?
         }
     };
     let truth = match &options.truth {

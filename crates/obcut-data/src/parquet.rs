@@ -3,32 +3,31 @@
 //! The column readers of the parquet crate are used directly: a table of numbers needs none of
 //! the arrow crates.
 
-use std::io::{self, Write};
-use std::sync::Arc;
+mod labels;
 
 use bytes::Bytes;
-use obcut::Matrix;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{DataType, DoubleType, Int32Type};
+use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::columns::{Selection, find_column};
+use crate::columns::{Roles, Selection, check_shape, find_column};
 use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
 use crate::message::shorten;
 use crate::source::{Input, Seekable};
 use crate::values::{Number, Real, half_to_f64};
-use crate::write::LabelTable;
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
+
+pub(crate) use labels::{LabelRows, write_labels};
 
 /// Values decoded at a time.
 const BATCH: usize = 1 << 14;
+
+/// Numbers of a batch of rows; a table of very many columns gets fewer rows at a time.
+const MOST: usize = 1 << 20;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,61 +123,61 @@ impl Table {
         }
     }
 
-    /// Runs over one column of one group of rows. `row` is the first row's number in the table.
-    fn numbers<T: Real>(&self, group: usize, j: usize, row: usize) -> Result<Vec<T>, Error> {
+    /// Appends the next numbers of a column.
+    fn numbers<T: Real>(&self, cells: &mut Cells, n: usize, out: &mut Vec<T>) -> Result<(), Error> {
+        let Cells { j, row, reader } = cells;
+        let (j, row) = (*j, *row);
         let number = self.number(j)?;
-        let mut out = Vec::new();
-        let reader = self.reader(group, j)?;
         let mut push = |value: f64| out.push(T::from_f64(value));
         match reader {
             ColumnReader::BoolColumnReader(r) => {
-                self.each(r, group, j, row, |&v| push(f64::from(u8::from(v))))
+                self.each(r, n, j, row, |&v| push(f64::from(u8::from(v))))
             }
             ColumnReader::Int32ColumnReader(r) if number == Number::U32 => {
-                self.each(r, group, j, row, |&v| push(f64::from(v.cast_unsigned())))
+                self.each(r, n, j, row, |&v| push(f64::from(v.cast_unsigned())))
             }
-            ColumnReader::Int32ColumnReader(r) => {
-                self.each(r, group, j, row, |&v| push(f64::from(v)))
-            }
+            ColumnReader::Int32ColumnReader(r) => self.each(r, n, j, row, |&v| push(f64::from(v))),
             ColumnReader::Int64ColumnReader(r) if number == Number::U64 => {
-                self.each(r, group, j, row, |&v| push(v.cast_unsigned() as f64))
+                self.each(r, n, j, row, |&v| push(v.cast_unsigned() as f64))
             }
-            ColumnReader::Int64ColumnReader(r) => self.each(r, group, j, row, |&v| push(v as f64)),
-            ColumnReader::FloatColumnReader(r) => {
-                self.each(r, group, j, row, |&v| push(f64::from(v)))
-            }
-            ColumnReader::DoubleColumnReader(r) => self.each(r, group, j, row, |&v| push(v)),
-            ColumnReader::FixedLenByteArrayColumnReader(r) => self.each(r, group, j, row, |v| {
+            ColumnReader::Int64ColumnReader(r) => self.each(r, n, j, row, |&v| push(v as f64)),
+            ColumnReader::FloatColumnReader(r) => self.each(r, n, j, row, |&v| push(f64::from(v))),
+            ColumnReader::DoubleColumnReader(r) => self.each(r, n, j, row, |&v| push(v)),
+            ColumnReader::FixedLenByteArrayColumnReader(r) => self.each(r, n, j, row, |v| {
                 let half = v.data().first_chunk().map_or(0, |&b| u16::from_le_bytes(b));
                 push(half_to_f64(half));
             }),
             _ => Err(Error::damaged(&self.name, "a column changes its type")),
         }?;
-        Ok(out)
+        cells.row += n;
+        Ok(())
     }
 
-    /// Classes of one group of rows; numbers become their text.
-    fn classes(
-        &self,
-        group: usize,
-        j: usize,
-        row: usize,
-        truth: &mut TruthBuilder,
-    ) -> Result<(), Error> {
-        match (self.kinds[j], self.reader(group, j)?) {
+    /// The next classes of a column; numbers become their text.
+    fn classes(&self, cells: &mut Cells, n: usize, truth: &mut TruthBuilder) -> Result<(), Error> {
+        let (j, row) = (cells.j, cells.row);
+        match (self.kinds[j], &mut cells.reader) {
             (Kind::Text, ColumnReader::ByteArrayColumnReader(r)) => {
-                self.each(r, group, j, row, |v| truth.push(&String::from_utf8_lossy(v.data())))
+                self.each(r, n, j, row, |v| truth.push(&String::from_utf8_lossy(v.data())))?;
             }
             // As text, integers beyond 2^53 stay apart.
             (Kind::Number(Number::I64), ColumnReader::Int64ColumnReader(r)) => {
-                self.each(r, group, j, row, |v| truth.push(&v.to_string()))
+                self.each(r, n, j, row, |v| truth.push(&v.to_string()))?;
             }
             _ => {
-                let values = self.numbers::<f64>(group, j, row)?;
+                let mut values = Vec::new();
+                self.numbers::<f64>(cells, n, &mut values)?;
                 values.iter().for_each(|v| truth.push(&v.to_string()));
-                Ok(())
+                return Ok(());
             }
         }
+        cells.row += n;
+        Ok(())
+    }
+
+    /// One column of one group of rows; `row` is the first row's number in the table.
+    fn cells(&self, group: usize, j: usize, row: usize) -> Result<Cells, Error> {
+        Ok(Cells { j, row, reader: self.reader(group, j)? })
     }
 
     fn reader(&self, group: usize, j: usize) -> Result<ColumnReader, Error> {
@@ -198,16 +197,15 @@ impl Table {
         usize::try_from(self.file.metadata().row_group(group).num_rows()).unwrap_or(0)
     }
 
-    /// Calls `push` for every value; a null is an error that names its row.
+    /// Calls `push` for the next `n_rows` values; a null is an error that names its row.
     fn each<T: DataType>(
         &self,
-        mut reader: ColumnReaderImpl<T>,
-        group: usize,
+        reader: &mut ColumnReaderImpl<T>,
+        n_rows: usize,
         j: usize,
         row: usize,
         mut push: impl FnMut(&T::T),
     ) -> Result<(), Error> {
-        let n_rows = self.group_rows(group);
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let mut done = 0;
         while done < n_rows {
@@ -235,25 +233,6 @@ impl Table {
         Ok(())
     }
 
-    /// Reads the chosen columns as one matrix, group by group.
-    fn matrix<T: Real>(&self, features: &[usize]) -> Result<(Vec<T>, usize), Error> {
-        let mut values = Vec::new();
-        let mut n_rows = 0;
-        for group in 0..self.file.num_row_groups() {
-            let columns: Vec<Vec<T>> = features
-                .iter()
-                .map(|&j| self.numbers(group, j, n_rows))
-                .collect::<Result<_, _>>()?;
-            let n_group = self.group_rows(group);
-            values.reserve(n_group * columns.len());
-            for i in 0..n_group {
-                values.extend(columns.iter().map(|column| column[i]));
-            }
-            n_rows += n_group;
-        }
-        Ok((values, n_rows))
-    }
-
     /// Reads one column as classes.
     fn truth(&self, j: usize) -> Result<Truth, Error> {
         if let Kind::Other(_) = self.kinds[j] {
@@ -262,10 +241,137 @@ impl Table {
         let mut truth = TruthBuilder::default();
         let mut row = 0;
         for group in 0..self.file.num_row_groups() {
-            self.classes(group, j, row, &mut truth)?;
-            row += self.group_rows(group);
+            let n_rows = self.group_rows(group);
+            self.classes(&mut self.cells(group, j, row)?, n_rows, &mut truth)?;
+            row += n_rows;
         }
         truth.finish(&self.name)
+    }
+}
+
+/// One column of one group of rows, read from its start on.
+struct Cells {
+    j: usize,
+    /// The next row's number in the table.
+    row: usize,
+    reader: ColumnReader,
+}
+
+/// The chosen columns of a table, some rows at a time. The columns of a group are read side by
+/// side, so that no more of it is in memory than a page of each.
+pub(crate) struct Rows {
+    table: Table,
+    pub selection: Selection,
+    /// Whether single precision holds every feature.
+    pub fits_single: bool,
+    /// Groups that were begun.
+    n_groups: usize,
+    /// Rows of the last one that are not read yet.
+    left: usize,
+    features: Vec<Cells>,
+    truth: Option<Cells>,
+    weights: Option<Cells>,
+    pub n_rows: usize,
+    /// Bytes of the columns begun so far, as the footer has them.
+    pub taken: u64,
+}
+
+impl Rows {
+    pub(crate) fn open(input: Input, options: &LoadOptions) -> Result<Self, Error> {
+        let name = input.name.clone();
+        without_panic(&name, || {
+            let table = Table::open(input)?;
+            let names = Some(&table.columns[..]);
+            let selection = Selection::new(&name, names, table.columns.len(), options)?;
+            let mut fits_single = true;
+            for &j in &selection.features {
+                fits_single &= table.number(j)?.fits_single();
+            }
+            if let Some(j) = selection.truth.filter(|&j| table.kinds[j] != Kind::Text) {
+                table.number(j)?;
+            }
+            if let Some(j) = selection.weights {
+                table.number(j)?;
+            }
+            Ok(Self {
+                table,
+                selection,
+                fits_single,
+                n_groups: 0,
+                left: 0,
+                features: Vec::new(),
+                truth: None,
+                weights: None,
+                n_rows: 0,
+                taken: 0,
+            })
+        })
+    }
+
+    /// Rows of the whole table, as the footer has them.
+    pub(crate) fn promised(&self) -> usize {
+        (0..self.table.file.num_row_groups())
+            .fold(0, |n: usize, group| n.saturating_add(self.table.group_rows(group)))
+    }
+
+    /// Names of the features.
+    pub(crate) fn feature_names(&self) -> Vec<String> {
+        self.selection.features.iter().map(|&j| self.table.columns[j].clone()).collect()
+    }
+
+    /// Appends the numbers of the next rows; their count, 0 at the end.
+    pub(crate) fn batch<T: Real>(
+        &mut self,
+        values: &mut Vec<T>,
+        roles: &mut Roles,
+    ) -> Result<usize, Error> {
+        let name = self.table.name.clone();
+        without_panic(&name, || {
+            while self.left == 0 {
+                if self.n_groups == self.table.file.num_row_groups() {
+                    return Ok(0);
+                }
+                self.begin_group()?;
+            }
+            let n = self.left.min((MOST / self.features.len()).clamp(1, BATCH));
+            let mut columns: Vec<Vec<T>> = Vec::with_capacity(self.features.len());
+            for cells in &mut self.features {
+                let mut column = Vec::new();
+                self.table.numbers(cells, n, &mut column)?;
+                columns.push(column);
+            }
+            values.reserve(n * columns.len());
+            for i in 0..n {
+                values.extend(columns.iter().map(|column| column[i]));
+            }
+            if let Some(cells) = &mut self.truth {
+                self.table.classes(cells, n, &mut roles.truth)?;
+            }
+            if let Some(cells) = &mut self.weights {
+                self.table.numbers(cells, n, &mut roles.weights)?;
+            }
+            self.left -= n;
+            self.n_rows += n;
+            Ok(n)
+        })
+    }
+
+    fn begin_group(&mut self) -> Result<(), Error> {
+        let (group, table, row) = (self.n_groups, &self.table, self.n_rows);
+        let mut taken = self.taken;
+        let mut begin = |j: usize| {
+            let chunk = table.file.metadata().row_group(group).column(j);
+            taken += u64::try_from(chunk.compressed_size()).unwrap_or(0);
+            table.cells(group, j, row)
+        };
+        let Selection { features, truth, weights } = &self.selection;
+        self.features = features.iter().map(|&j| begin(j)).collect::<Result<_, _>>()?;
+        self.truth = truth.map(&mut begin).transpose()?;
+        self.weights = weights.map(&mut begin).transpose()?;
+        self.left = table.group_rows(group);
+        self.taken = taken;
+        self.n_groups += 1;
+        Ok(())
     }
 }
 
@@ -282,33 +388,30 @@ fn complaint(name: &str, error: &ParquetError) -> Error {
 
 /// Reads a table.
 pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    let name = input.name.clone();
-    without_panic(&name, || {
-        let table = Table::open(input)?;
-        let selection = Selection::new(&name, Some(&table.columns), table.columns.len(), options)?;
-        let Selection { features, truth, weights } = selection;
-        let mut single = true;
-        for &j in &features {
-            single &= table.number(j)?.fits_single();
-        }
-        let n_cols = features.len();
-        let matrix = if single {
-            let (values, n_rows) = table.matrix(&features)?;
-            Matrix::Dense32 { values, n_rows, n_cols }
-        } else {
-            let (values, n_rows) = table.matrix(&features)?;
-            Matrix::Dense64 { values, n_rows, n_cols }
-        };
-        crate::columns::check_not_empty(&name, &matrix)?;
-        Ok(Dataset {
-            matrix,
-            feature_names: Some(features.iter().map(|&j| table.columns[j].clone()).collect()),
-            feature_columns: Some(features),
-            first_line: None,
-            truth: truth.map(|j| table.truth(j)).transpose()?,
-            weights: weights.map(|j| table.matrix(&[j]).map(|(values, _)| values)).transpose()?,
-            format: Format::Parquet,
-        })
+    let rows = Rows::open(input, options)?;
+    match options.single.unwrap_or(rows.fits_single) {
+        true => load_as::<f32>(rows),
+        false => load_as::<f64>(rows),
+    }
+}
+
+fn load_as<T: Real>(mut rows: Rows) -> Result<Dataset, Error> {
+    let mut values: Vec<T> = Vec::new();
+    let mut roles = Roles::default();
+    while rows.batch(&mut values, &mut roles)? > 0 {}
+    let feature_names = Some(rows.feature_names());
+    let Rows { table, selection, n_rows, .. } = rows;
+    let n_cols = selection.features.len();
+    check_shape(&table.name, n_rows, n_cols)?;
+    let Roles { truth, weights } = roles;
+    Ok(Dataset {
+        matrix: T::matrix(values, n_rows, n_cols),
+        feature_names,
+        feature_columns: Some(selection.features),
+        first_line: None,
+        truth: selection.truth.map(|_| truth.finish(&table.name)).transpose()?,
+        weights: selection.weights.map(|_| weights),
+        format: Format::Parquet,
     })
 }
 
@@ -365,41 +468,4 @@ pub(crate) fn describe(input: Input) -> Result<Description, Error> {
             undecided: false,
         })
     })
-}
-
-/// Writes labels as columns `label`, `second`, `margin`, the last two if given.
-pub(crate) fn write_labels(out: &mut dyn Write, table: &LabelTable<'_>) -> io::Result<()> {
-    // The writer must own something that threads may share, so the file is made in memory.
-    let bytes = label_bytes(table).map_err(io::Error::other)?;
-    out.write_all(&bytes)
-}
-
-fn label_bytes(table: &LabelTable<'_>) -> Result<Vec<u8>, ParquetError> {
-    let mut schema = "message labels { required int32 label;".to_string();
-    if table.second.is_some() {
-        schema.push_str(" required int32 second;");
-    }
-    if table.margin.is_some() {
-        schema.push_str(" required double margin;");
-    }
-    let schema = Arc::new(parse_message_type(&(schema + " }"))?);
-    let mut bytes = Vec::new();
-    let mut file =
-        SerializedFileWriter::new(&mut bytes, schema, Arc::new(WriterProperties::default()))?;
-    let mut group = file.next_row_group()?;
-    for numbers in [Some(table.labels), table.second].into_iter().flatten() {
-        // A cluster's number is far below 2^31.
-        let numbers: Vec<i32> = numbers.iter().map(|&label| label as i32).collect();
-        if let Some(mut column) = group.next_column()? {
-            column.typed::<Int32Type>().write_batch(&numbers, None, None)?;
-            column.close()?;
-        }
-    }
-    if let (Some(margin), Some(mut column)) = (table.margin, group.next_column()?) {
-        column.typed::<DoubleType>().write_batch(margin, None, None)?;
-        column.close()?;
-    }
-    group.close()?;
-    file.close()?;
-    Ok(bytes)
 }

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::detect::{Format, Magic, check_head};
 use crate::error::Error;
@@ -47,7 +49,11 @@ pub(crate) struct Input {
     /// Exact number of bytes, where the system knows it: a plain file.
     pub length: Option<u64>,
     /// The file, when its bytes are the format's own.
-    plain: Option<PathBuf>,
+    pub plain: Option<PathBuf>,
+    /// Bytes taken from the source so far, as they come: packed ones if it is packed.
+    pub taken: Arc<AtomicU64>,
+    /// Bytes of the file, packed or not.
+    pub file_length: Option<u64>,
 }
 
 /// What zip and parquet readers need.
@@ -90,7 +96,10 @@ impl Input {
                 Box::new(BufReader::with_capacity(1 << 18, file))
             }
         };
-        let (head, mut reader) = peek(raw).map_err(fail)?;
+        let (head, reader) = peek(raw).map_err(fail)?;
+        let taken = Arc::new(AtomicU64::new(0));
+        let mut reader: Box<dyn BufRead> = Box::new(Counted { reader, taken: taken.clone() });
+        let file_length = length;
         let packing = Magic::of(&head);
         if let Source::Path(path) = source {
             check_packing(&name, path, &head, packing)?;
@@ -106,15 +115,22 @@ impl Input {
             (head, reader) = peek(buffered).map_err(fail)?;
         }
         // The format is settled by the caller.
-        Ok((Self { name, format: Format::Csv, reader, length, plain }, head))
+        Ok((Self { name, format: Format::Csv, reader, length, plain, taken, file_length }, head))
     }
 
     /// Bytes in memory, for tests.
     #[cfg(test)]
     pub(crate) fn from_bytes(name: &str, bytes: Vec<u8>, format: Format) -> Result<Self, Error> {
         check_head(name, &bytes[..bytes.len().min(HEAD as usize)], format)?;
-        let (name, length) = (name.to_string(), Some(bytes.len() as u64));
-        Ok(Self { name, format, reader: Box::new(Cursor::new(bytes)), length, plain: None })
+        Ok(Self {
+            name: name.to_string(),
+            format,
+            length: Some(bytes.len() as u64),
+            reader: Box::new(Cursor::new(bytes)),
+            plain: None,
+            taken: Arc::default(),
+            file_length: None,
+        })
     }
 
     /// The bytes with random access: the file itself, or all of it in memory.
@@ -126,6 +142,31 @@ impl Input {
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes).map_err(|e| Error::reading(&name, e))?;
         Ok((name, Seekable::Memory(bytes)))
+    }
+}
+
+/// Counts what is taken from a reader.
+struct Counted {
+    reader: Box<dyn BufRead>,
+    taken: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.taken.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+impl BufRead for Counted {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.taken.fetch_add(n as u64, Ordering::Relaxed);
+        self.reader.consume(n);
     }
 }
 
@@ -146,7 +187,7 @@ impl Seekable {
 }
 
 /// Opens a file, telling the usual mistakes apart.
-fn open_file(path: &Path) -> Result<File, Error> {
+pub(crate) fn open_file(path: &Path) -> Result<File, Error> {
     let source_name = path.display().to_string();
     if path.is_dir() {
         return Err(Error::IsDirectory { source_name });

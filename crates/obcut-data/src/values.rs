@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use obcut::Matrix;
+use obcut::{Csr, Matrix};
 
 /// Bytes converted at a time: small enough for the cache, and all that a lying header can make
 /// us allocate beyond the bytes that are really there.
@@ -102,11 +102,19 @@ impl Values {
 
 /// `f32` and `f64`, the types numbers are turned into.
 pub(crate) trait Real: Copy + Default {
+    /// How it is stored.
+    const NUMBER: Number;
+
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
+    /// Appends its bytes, little-endian.
+    fn store(self, out: &mut Vec<u8>);
+    fn matrix(values: Vec<Self>, n_rows: usize, n_cols: usize) -> Matrix;
 }
 
 impl Real for f32 {
+    const NUMBER: Number = Number::F32;
+
     #[inline]
     fn from_f64(value: f64) -> Self {
         value as f32
@@ -114,15 +122,53 @@ impl Real for f32 {
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+    #[inline]
+    fn store(self, out: &mut Vec<u8>) {
+        out.extend(self.to_le_bytes());
+    }
+    fn matrix(values: Vec<Self>, n_rows: usize, n_cols: usize) -> Matrix {
+        Matrix::Dense32 { values, n_rows, n_cols }
+    }
 }
 
 impl Real for f64 {
+    const NUMBER: Number = Number::F64;
+
     #[inline]
     fn from_f64(value: f64) -> Self {
         value
     }
     fn to_f64(self) -> f64 {
         self
+    }
+    #[inline]
+    fn store(self, out: &mut Vec<u8>) {
+        out.extend(self.to_le_bytes());
+    }
+    fn matrix(values: Vec<Self>, n_rows: usize, n_cols: usize) -> Matrix {
+        Matrix::Dense64 { values, n_rows, n_cols }
+    }
+}
+
+/// The matrix in the precision asked for, if any.
+pub(crate) fn in_precision(matrix: Matrix, single: Option<bool>) -> Matrix {
+    fn each<A: Real, B: Real>(values: Vec<A>) -> Vec<B> {
+        values.into_iter().map(|v| B::from_f64(v.to_f64())).collect()
+    }
+    fn sparse<A: Real, B: Real>(x: Csr<A>) -> Csr<B> {
+        let Csr { offsets, columns, values, n_cols } = x;
+        Csr { offsets, columns, values: each(values), n_cols }
+    }
+    match (matrix, single) {
+        (Matrix::Dense64 { values, n_rows, n_cols }, Some(true)) => {
+            Matrix::Dense32 { values: each(values), n_rows, n_cols }
+        }
+        (Matrix::Dense32 { values, n_rows, n_cols }, Some(false)) => {
+            Matrix::Dense64 { values: each(values), n_rows, n_cols }
+        }
+        (Matrix::Sparse64(x), Some(true)) => Matrix::Sparse32(sparse(x)),
+        (Matrix::Sparse32(x), Some(false)) => Matrix::Sparse64(sparse(x)),
+        (matrix, _) => matrix,
     }
 }
 
@@ -138,6 +184,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Reads the numbers, in single precision where that loses nothing.
+    #[cfg(test)]
     pub(crate) fn read(self, reader: &mut dyn Read) -> io::Result<Values> {
         self.read_as(reader, self.number.fits_single())
     }
@@ -165,14 +212,24 @@ impl Layout {
             // CHUNK is a multiple of every width.
             let chunk = &mut buffer[..left.min(CHUNK)];
             reader.read_exact(chunk)?;
-            if self.big_endian {
-                chunk.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-            }
-            convert(self.number, chunk, &mut out);
+            decode(self.number, self.big_endian, chunk, &mut out);
             left -= chunk.len();
         }
         Ok(out)
     }
+}
+
+/// Appends stored numbers; the bytes are left little-endian.
+pub(crate) fn decode<T: Real>(
+    number: Number,
+    big_endian: bool,
+    bytes: &mut [u8],
+    out: &mut Vec<T>,
+) {
+    if big_endian {
+        bytes.chunks_exact_mut(number.width()).for_each(<[u8]>::reverse);
+    }
+    convert(number, bytes, out);
 }
 
 /// Appends little-endian numbers. Going through f64 costs nothing: the compiler drops the way

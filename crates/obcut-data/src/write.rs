@@ -1,6 +1,8 @@
 //! Whole files or none: everything goes to a temporary file in the same folder, which takes the
 //! output's name at the end.
 
+mod pieces;
+
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +13,8 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::error::Error;
 use crate::npy::header_bytes;
+
+pub use pieces::LabelWriter;
 
 /// Suffixes that labels can be written to.
 const LABEL_SUFFIXES: &str = ".npy, .csv, .parquet, .json";
@@ -56,22 +60,33 @@ pub fn check_writable(path: &Path, force: bool) -> Result<(), Error> {
 /// # Errors
 /// When the suffix is unknown, the file exists without `force`, or writing fails.
 pub fn write_labels(path: &Path, table: &LabelTable<'_>, force: bool) -> Result<(), Error> {
-    let n_rows = table.labels.len();
-    let lengths = [table.second.map(<[u32]>::len), table.margin.map(<[f64]>::len)];
-    if lengths.into_iter().flatten().any(|n| n != n_rows) {
-        let cause = io::Error::other("labels, second and margin differ in length");
-        return Err(Error::Write { path: path.display().to_string(), cause });
-    }
+    check_lengths(path, table)?;
     let format = LabelFormat::from_path(path)?;
     write_atomic(path, force, |out| match format {
-        LabelFormat::Npy => write_npy(out, table.labels),
-        LabelFormat::Csv => write_csv(out, table),
+        LabelFormat::Npy => {
+            write_npy_header(out, table.labels.len())?;
+            write_npy_labels(out, table.labels)
+        }
+        LabelFormat::Csv => {
+            write_csv_header(out, table.second.is_some(), table.margin.is_some())?;
+            write_csv_rows(out, table, 0)
+        }
         LabelFormat::Json => serde_json::to_writer(&mut *out, table)
             .map_err(io::Error::from)
             .and_then(|()| out.write_all(b"\n")),
         #[cfg(feature = "parquet")]
         LabelFormat::Parquet => crate::parquet::write_labels(out, table),
     })
+}
+
+fn check_lengths(path: &Path, table: &LabelTable<'_>) -> Result<(), Error> {
+    let n_rows = table.labels.len();
+    let lengths = [table.second.map(<[u32]>::len), table.margin.map(<[f64]>::len)];
+    if lengths.into_iter().flatten().any(|n| n != n_rows) {
+        let cause = io::Error::other("labels, second and margin differ in length");
+        return Err(failed(path, cause));
+    }
+    Ok(())
 }
 
 enum LabelFormat {
@@ -128,6 +143,12 @@ pub fn write_atomic(
     let mut out = BufWriter::with_capacity(1 << 18, &mut file);
     write(&mut out).and_then(|()| out.flush()).map_err(fail)?;
     drop(out);
+    settle(file, path, force)
+}
+
+/// Gives a temporary file the output's name, once its bytes are on the disk.
+fn settle(file: NamedTempFile, path: &Path, force: bool) -> Result<(), Error> {
+    let fail = |cause| failed(path, cause);
     file.as_file().sync_all().map_err(fail)?;
     let moved = if force { file.persist(path) } else { file.persist_noclobber(path) };
     match moved {
@@ -138,6 +159,23 @@ pub fn write_atomic(
         }
         Err(e) => Err(fail(e.error)),
     }
+}
+
+/// Writes a float32 table of the shape given as `.npy`: `fill` writes its numbers, row after row and
+/// little-endian.
+///
+/// # Errors
+/// As [`write_atomic`], and when `fill` fails.
+pub fn write_npy(
+    path: &Path,
+    force: bool,
+    (n_rows, n_cols): (usize, usize),
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    write_atomic(path, force, |out| {
+        out.write_all(&header_bytes("<f4", &[n_rows, n_cols]))?;
+        fill(out)
+    })
 }
 
 /// Writes a sparse matrix as `scipy.sparse.load_npz` reads it.
@@ -224,23 +262,29 @@ fn write_each<T: Copy, const W: usize>(
     Ok(())
 }
 
-fn write_npy(out: &mut dyn Write, labels: &[u32]) -> io::Result<()> {
-    out.write_all(&header_bytes("<i4", &[labels.len()]))?;
+fn write_npy_header(out: &mut dyn Write, n_rows: usize) -> io::Result<()> {
+    out.write_all(&header_bytes("<i4", &[n_rows]))
+}
+
+fn write_npy_labels(out: &mut dyn Write, labels: &[u32]) -> io::Result<()> {
     // A cluster's number is far below 2^31.
     write_each(out, labels, |label| (label as i32).to_le_bytes())
 }
 
-fn write_csv(out: &mut dyn Write, table: &LabelTable<'_>) -> io::Result<()> {
+fn write_csv_header(out: &mut dyn Write, second: bool, margin: bool) -> io::Result<()> {
     write!(out, "row,label")?;
-    for (name, is_there) in [("second", table.second.is_some()), ("margin", table.margin.is_some())]
-    {
+    for (name, is_there) in [("second", second), ("margin", margin)] {
         if is_there {
             write!(out, ",{name}")?;
         }
     }
-    writeln!(out)?;
+    writeln!(out)
+}
+
+/// Rows that are numbered from `first` on.
+fn write_csv_rows(out: &mut dyn Write, table: &LabelTable<'_>, first: usize) -> io::Result<()> {
     for (i, label) in table.labels.iter().enumerate() {
-        write!(out, "{i},{label}")?;
+        write!(out, "{},{label}", first + i)?;
         if let Some(second) = table.second {
             write!(out, ",{}", second[i])?;
         }
@@ -268,12 +312,36 @@ fn check_target(path: &Path, force: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// A new file in the output's folder, gone again unless it is renamed.
-fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
-    let folder = match path.parent() {
+/// Ending of the names of temporary files, which begin with the number of the process.
+const PART: &str = ".part";
+
+fn part_prefix(process: u32) -> String {
+    format!(".obcut-{process}-")
+}
+
+/// Removes temporary files that a killed process left beside an output.
+pub fn remove_parts(path: &Path, process: u32) {
+    let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(&part_prefix(process)) && name.ends_with(PART) {
+            // What cannot be removed does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
         Some(folder) if folder != Path::new("") => folder.to_path_buf(),
         _ => PathBuf::from("."),
-    };
+    }
+}
+
+/// A new file in the output's folder, gone again unless it is renamed.
+fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
+    let folder = folder_of(path);
     if !folder.is_dir() {
         return Err(Error::OutputFolder {
             path: path.display().to_string(),
@@ -281,7 +349,8 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
         });
     }
     let mut builder = Builder::new();
-    builder.prefix(".obcut-").suffix(".part");
+    let prefix = part_prefix(std::process::id());
+    builder.prefix(&prefix).suffix(PART);
     // Temporary files are private by default; an output is for whoever the umask lets read it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

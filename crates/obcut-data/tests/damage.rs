@@ -4,7 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use obcut_data::{Dataset, Error, Format, LoadOptions, Source, describe, load, load_labels};
+use obcut_data::{
+    Dataset, Error, Format, LoadOptions, RowTable, Source, describe, load, load_labels, measure,
+    open_rows,
+};
 
 const CSV: &[u8] = b"a,\"b, c\",class\n1,2.5,x\n-3e2,nan,\"y\"\"z\"\n4,5,x\n";
 const SVM: &[u8] = b"# note\n1 1:0.5 3:-2e1 # first\n-1 qid:3 2:1\n1 1:1 2:2 3:3\n";
@@ -69,12 +72,32 @@ fn check(suffix: &str, folder: &Path, bytes: &[u8]) {
     // A new file each time: some file systems wait for the disk when an old one is cut.
     let _ = fs::remove_file(&path);
     fs::write(&path, bytes).unwrap();
-    match read(&path) {
+    let whole = read(&path);
+    check_pieces(&path, &whole);
+    match whole {
         Ok(data) => assert!(data.matrix.samples().is_ok(), "{suffix}"),
         Err(error) => {
             let text = error.to_string();
             assert!(!text.contains('\n') && text.len() < 600, "{text}");
         }
+    }
+}
+
+/// In pieces it must be the same table, or the same complaint.
+fn check_pieces(path: &Path, whole: &Result<Dataset, Error>) {
+    let source = [Source::Path(path.to_path_buf())];
+    let truth = LoadOptions { truth: Some("class".into()), ..LoadOptions::default() };
+    let _ = open_rows(&source, &truth, None, &mut |_| true);
+    let _ = measure(&source, &LoadOptions::default());
+    let table = open_rows(&source, &LoadOptions::default(), None, &mut |_| true);
+    match (whole, table.and_then(RowTable::into_dataset)) {
+        (_, Err(Error::NotInPieces { .. })) => {}
+        // As text, since NaN is not equal to itself.
+        (Ok(whole), Ok(pieces)) => {
+            assert_eq!(format!("{:?}", whole.matrix), format!("{:?}", pieces.matrix));
+        }
+        (Err(whole), Err(pieces)) => assert_eq!(whole.to_string(), pieces.to_string()),
+        (whole, pieces) => panic!("{whole:?} is not {pieces:?}"),
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use obcut::Matrix;
 use obcut_data::{
-    Error, LabelTable, LoadOptions, Source, check_output, load, load_labels, write_atomic,
-    write_csr_npz, write_labels,
+    Error, LabelTable, LabelWriter, LoadOptions, Source, check_output, load, load_labels,
+    write_atomic, write_csr_npz, write_labels,
 };
 
 fn names_in(folder: &Path) -> Vec<String> {
@@ -126,4 +126,77 @@ fn outputs_are_as_readable_as_any_other_file() {
     // A device is written, not replaced.
     write_atomic(Path::new("/dev/null"), false, |out| out.write_all(b"x")).unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
+}
+
+/// Labels of `rows`, with more about each row if wanted.
+fn piece<'a>(
+    (labels, margin): &'a (Vec<u32>, Vec<f64>),
+    rows: std::ops::Range<usize>,
+    with_margins: bool,
+) -> LabelTable<'a> {
+    LabelTable {
+        labels: &labels[rows.clone()],
+        second: with_margins.then(|| &labels[rows.clone()]),
+        margin: with_margins.then(|| &margin[rows]),
+    }
+}
+
+#[test]
+fn labels_in_pieces_are_the_bytes_of_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let n_rows = 1000;
+    let all: (Vec<u32>, Vec<f64>) =
+        (0..n_rows).map(|i| (i as u32 * 7 % 13, (i as f64).sin())).unzip();
+    for suffix in suffixes().into_iter().filter(|&suffix| suffix != "json") {
+        for with_margins in [false, true] {
+            let whole = folder.path().join(format!("whole.{suffix}"));
+            write_labels(&whole, &piece(&all, 0..n_rows, with_margins), true).unwrap();
+            for length in [1, 300, n_rows] {
+                let path = folder.path().join(format!("pieces.{suffix}"));
+                let mut writer = LabelWriter::new(&path, true, n_rows, with_margins).unwrap();
+                for first in (0..n_rows).step_by(length) {
+                    let rows = first..n_rows.min(first + length);
+                    writer.push(&piece(&all, rows, with_margins)).unwrap();
+                }
+                writer.finish().unwrap();
+                assert!(fs::read(&path).unwrap() == fs::read(&whole).unwrap(), "{suffix}");
+            }
+        }
+    }
+    assert_eq!(names_in(folder.path()).len(), 2 * (suffixes().len() - 1));
+}
+
+#[test]
+fn labels_in_pieces_are_whole_or_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("labels.csv");
+    let all = (vec![0, 1, 2], vec![0.5, 1.0, 2.0]);
+    let start = |with_margins| LabelWriter::new(&path, false, 3, with_margins).unwrap();
+    let mut writer = start(false);
+    writer.push(&piece(&all, 0..2, false)).unwrap();
+    drop(writer);
+    let mut writer = start(false);
+    writer.push(&piece(&all, 0..2, false)).unwrap();
+    let text = writer.finish().unwrap_err().to_string();
+    assert!(text.contains("2 labels where 3 were announced"), "{text}");
+    let mut writer = start(true);
+    assert!(writer.push(&piece(&all, 0..2, false)).is_err());
+    writer.push(&piece(&all, 0..2, true)).unwrap();
+    let text = writer.push(&piece(&all, 0..2, true)).unwrap_err().to_string();
+    assert!(text.contains("labels.csv") && text.contains("4 labels where 3"), "{text}");
+    assert!(start(false).push(&piece(&all, 0..2, true)).is_err());
+    drop(writer);
+    assert!(names_in(folder.path()).is_empty());
+
+    let error = LabelWriter::new(&folder.path().join("l.json"), false, 3, false).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains(".npy, .csv or .parquet"), "{error}");
+    fs::write(&path, "old").unwrap();
+    let refused = LabelWriter::new(&path, false, 3, false);
+    assert!(matches!(refused, Err(Error::OutputExists { .. })));
+    let mut writer = LabelWriter::new(&path, true, 3, false).unwrap();
+    writer.push(&piece(&all, 0..3, false)).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    writer.finish().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "row,label\n0,0\n1,1\n2,2\n");
+    assert_eq!(names_in(folder.path()), ["labels.csv"]);
 }

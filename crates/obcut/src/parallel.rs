@@ -61,6 +61,11 @@ impl<'a> Context<'a> {
         pool.install(|| work(context))
     }
 
+    /// How many threads there are.
+    pub fn n_threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
     /// The same threads and observer for work that goes on beside other work: it can be cancelled, but
     /// does not report, since the reports would come in no order.
     pub fn quietly(&self) -> Self {

@@ -11,7 +11,9 @@ use obcut::{
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
 
-use super::values::{Clusters, NumberOr, bytes, clusters, number_or_all, number_or_auto, word};
+use super::values::{
+    Clusters, CoreRows, NumberOr, clusters, core_rows, number_or_all, number_or_auto, word,
+};
 use super::{ADVANCED, METHOD};
 use crate::failure::Fault;
 
@@ -28,9 +30,6 @@ pub struct MethodArgs {
     /// A setting of another method: --set p=500
     #[arg(long, value_name = "NAME=VALUE", help_heading = METHOD)]
     set: Vec<String>,
-    /// Memory that another method may use beside the table: 12GB, 800MB [default: 12GiB]
-    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = METHOD)]
-    memory: Option<u64>,
     /// Start from the settings of the paper; options given beside it win
     #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
     pub preset: Option<String>,
@@ -129,6 +128,10 @@ struct AdvancedArgs {
     /// Rows per anchor that train the anchors: a number, or 'all' [default: 100]
     #[arg(long, value_name = "N", value_parser = number_or_all, hide_short_help = true)]
     rows_per_anchor: Option<NumberOr>,
+    /// Rows that a table with many more is clustered by before all take part: a number, 'auto', or
+    /// 'all' [default: auto]
+    #[arg(long, value_name = "N", value_parser = core_rows, hide_short_help = true)]
+    core_rows: Option<CoreRows>,
     /// Whether wide tables are rotated to fewer columns first [default: auto]
     #[arg(long, value_name = "WHEN", value_parser = word::<Reduce>())]
     #[arg(hide_short_help = true)]
@@ -159,7 +162,6 @@ impl MethodArgs {
             n_clusters: _,
             method: _,
             set: _,
-            memory: _,
             preset: _,
             graph,
             effort,
@@ -209,12 +211,12 @@ impl MethodArgs {
     }
 
     /// Seed, threads and memory of another method.
-    pub fn run(&self) -> Run {
+    pub fn run(&self, memory: Option<u64>) -> Run {
         let usual = Run::default();
         Run {
             seed: self.seed.unwrap_or(usual.seed),
             threads: self.threads.threads,
-            memory: self.memory.unwrap_or(usual.memory),
+            memory: memory.unwrap_or(usual.memory),
         }
     }
 
@@ -285,6 +287,7 @@ impl AdvancedArgs {
             max_sweeps,
             sweep_order,
             rows_per_anchor,
+            core_rows,
             reduce,
         } = self;
         set(&mut params.anchor_weights, anchor_weights);
@@ -301,6 +304,7 @@ impl AdvancedArgs {
         set(&mut params.max_sweeps, max_sweeps);
         set(&mut params.sweep_order, sweep_order);
         set(&mut params.rows_per_anchor, &rows_per_anchor.map(|n| n.0));
+        set(&mut params.core_rows, &core_rows.map(|rows| rows.0));
         set(&mut params.reduce, reduce);
         if let Some(path) = given_anchors {
             let (values, n_anchors) = anchors(path)?;

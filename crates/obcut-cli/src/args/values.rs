@@ -37,6 +37,22 @@ pub fn number_or_all(text: &str) -> Result<NumberOr, String> {
     number_or("all", text)
 }
 
+/// Rows of a core, as the settings have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreRows(pub Option<usize>);
+
+/// A number of rows, 'auto' or 'all'.
+pub fn core_rows(text: &str) -> Result<CoreRows, String> {
+    match text {
+        "auto" => Ok(CoreRows(None)),
+        "all" => Ok(CoreRows(Some(0))),
+        _ => match text.parse() {
+            Ok(rows) if rows > 0 => Ok(CoreRows(Some(rows))),
+            _ => Err("neither a whole number above 0, nor 'auto', nor 'all'".into()),
+        },
+    }
+}
+
 fn number_or(word: &str, text: &str) -> Result<NumberOr, String> {
     if text == word {
         return Ok(NumberOr(None));
@@ -116,6 +132,8 @@ mod tests {
         assert_eq!(number_or_auto("12"), Ok(NumberOr(Some(12))));
         assert!(number_or_auto("all").is_err());
         assert!(number_or_all("-1").is_err());
+        assert_eq!(core_rows("all"), Ok(CoreRows(Some(0))));
+        assert!(core_rows("0").is_err() && core_rows("some").is_err());
     }
 
     #[test]

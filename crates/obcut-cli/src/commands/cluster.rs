@@ -6,25 +6,29 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
-use obcut::{Model, Params, StopReason};
+use obcut::large::{self, LargeFit};
+use obcut::{Model, Params, RowSource, StopReason, Trace};
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
 use obcut_report::Clustering;
 use serde::Serialize;
 
+use crate::args::large::{CheckpointArgs, MemoryArgs};
 use crate::args::method::MethodArgs;
 use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, source};
 use crate::commands::other;
 use crate::failure::{Fault, about, about_table};
 use crate::input::{self, InputFacts};
 use crate::interrupt;
+use crate::memory::{self, Way};
 use crate::output::{self, Card, number, plural};
 use crate::page;
 use crate::progress::Watch;
 use crate::report::{
-    self, ClusterFacts, ExplanationFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts,
-    WeightFacts,
+    self, ClusterFacts, ExplanationFacts, InlineLabels, PassFacts, RowLabels, ScoreFacts,
+    TimeFacts, WeightFacts,
 };
+use crate::spill::{Keeper, Rows};
 
 /// Cluster the rows of a table.
 #[derive(Args, Debug)]
@@ -32,8 +36,11 @@ use crate::report::{
 pub struct ClusterArgs {
     /// Table to read: CSV, TSV, NPY, NPZ, Parquet, MAT, svmlight or MatrixMarket, also as .gz or
     /// .zst; '-' is standard input
-    #[arg(value_name = "FILE", value_parser = source)]
-    file: Source,
+    ///
+    /// Several files, a folder or a quoted pattern like 'part-*.parquet' are one table (NPY, Parquet,
+    /// CSV).
+    #[arg(value_name = "FILE", value_parser = source, required = true)]
+    files: Vec<Source>,
     #[command(flatten)]
     method: MethodArgs,
     #[command(flatten)]
@@ -44,6 +51,10 @@ pub struct ClusterArgs {
     /// Column (or array) of sample weights: left out of the features
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     weights: Option<String>,
+    #[command(flatten)]
+    memory: MemoryArgs,
+    #[command(flatten)]
+    checkpoint: CheckpointArgs,
     #[command(flatten)]
     output: LabelArgs,
     /// Save the model, for 'obcut predict'
@@ -67,11 +78,16 @@ const EXAMPLES: &str = "Examples:
   obcut cluster table.parquet -k 5 --drop id,name --truth class
   obcut cluster faces.mat -k 40 --preset paper --anchors 200 --seed 7 --json
   obcut cluster table.csv -k 10 --method u-spec --set p=500
+  obcut cluster 'parts/*.parquet' -k 50 --memory 2GiB --checkpoint run1 -o labels.npy
   zcat table.csv.gz | obcut cluster - -k 3 > labels.txt";
 
 /// What is to be done, checked as far as possible before anything is read.
 struct Job {
+    sources: Vec<Source>,
+    /// The files as messages name them.
     source: Source,
+    memory: MemoryArgs,
+    checkpoint: CheckpointArgs,
     options: LoadOptions,
     params: Params,
     targets: Targets,
@@ -92,6 +108,8 @@ struct Report<'a> {
     settings: SettingFacts<'a>,
     clusters: ClusterFacts,
     explanation: ExplanationFacts<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passes: Option<PassFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<WeightFacts>,
     objective: Option<f64>,
@@ -135,6 +153,21 @@ struct OutputFacts<'a> {
     report: Option<&'a PathBuf>,
 }
 
+/// A finished clustering.
+struct Done {
+    input: InputFacts,
+    model: Model,
+    trace: Trace,
+    warnings: Vec<String>,
+    rows: Rows,
+    clusters: ClusterFacts,
+    weights: Option<WeightFacts>,
+    scores: Option<ScoreFacts>,
+    passes: Option<PassFacts>,
+    page: Option<String>,
+    stages: Vec<(String, f64)>,
+}
+
 /// Runs the command.
 pub fn run(args: &ClusterArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Result<()> {
     match args.method.method() {
@@ -154,9 +187,14 @@ fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::Job> {
         ("--weights", args.weights.is_some()),
     ];
     others.extend(here.iter().filter(|(_, given)| *given).map(|(name, _)| *name));
-    let targets = Targets::new(&args.output, None, None, &[&args.file])?;
+    if args.checkpoint.checkpoint.is_some() {
+        others.push("--checkpoint");
+    }
+    let sources = input::expand(&args.files)?;
+    let targets = Targets::new(&args.output, None, None, &sources)?;
     let options = LoadOptions { truth: args.truth.clone(), ..args.table.options() };
-    other::Job::new(method, &args.method, (args.file.clone(), options), targets, &others)
+    let memory = args.memory.memory;
+    other::Job::new(method, (&args.method, memory), (sources, options), targets, &others)
 }
 
 impl Job {
@@ -170,8 +208,9 @@ impl Job {
             obcut_data::check_writable(path, args.output.force)?;
         }
         let (model, page) = (args.model.as_ref(), args.report.as_ref());
+        let sources = input::expand(&args.files)?;
         let targets =
-            Targets::new(&args.output, model, page, &[&args.file])?.with_margins(args.margins)?;
+            Targets::new(&args.output, model, page, &sources)?.with_margins(args.margins)?;
         let options = LoadOptions {
             truth: args.truth.clone(),
             weights: args.weights.clone(),
@@ -179,102 +218,88 @@ impl Job {
         };
         let params = args.method.params()?;
         let idle = args.method.idle(&params);
-        let source = args.file.clone();
-        let (margins, explain) = (args.margins, args.explain);
-        let command = page::command_line(arguments);
-        Ok(Self { source, options, params, targets, margins, explain, idle, command })
+        let source = input::named(&sources);
+        Ok(Self {
+            sources,
+            source,
+            memory: args.memory.clone(),
+            checkpoint: args.checkpoint.clone(),
+            options,
+            params,
+            targets,
+            margins: args.margins,
+            explain: args.explain,
+            idle,
+            command: page::command_line(arguments),
+        })
+    }
+
+    /// Whether the table is loaded or read in pieces.
+    fn way(&self) -> anyhow::Result<Way> {
+        let size = obcut_data::measure(&self.sources, &self.options)?;
+        if self.checkpoint.checkpoint.is_some() && size.in_pieces {
+            return Ok(Way::Pieces);
+        }
+        Ok(memory::way(&size, &self.params, self.memory.memory)?)
     }
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
         let start = Instant::now();
         let watch = Watch::new(talk);
-        let (data, input) = input::load(&self.source, &self.options, &watch)?;
-        let samples = data.matrix.samples().map_err(|error| about(&self.source, error))?;
-        self.check_anchors(samples.n_cols())?;
-        let weights = data.weights.as_deref();
-        let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
-
-        let fitting = || obcut::fit(&samples, weights, &self.params, &watch);
-        let mut fit = interrupt::watched(fitting).map_err(about_file)?;
-        fit.warnings = report::with_options(fit.warnings);
-        fit.warnings.extend(self.idle.clone());
-        fit.model.set_feature_names(data.feature_names.clone().unwrap_or_default());
-        let rows = if self.margins {
-            let explaining = || fit.model.explain(&samples, self.params.threads, &watch);
-            RowLabels::explained(&interrupt::watched(explaining).map_err(about_file)?)
-        } else {
-            RowLabels { labels: fit.labels.clone(), margins: None }
+        let mut done = match self.way()? {
+            Way::Load => self.loaded(&watch)?,
+            Way::Pieces => self.in_pieces(&watch)?,
         };
-        let scores = report::scores_of(&fit.labels, &data)?;
-        let mut clusters = ClusterFacts::new(&fit.labels, fit.model.n_clusters());
-        if weights.is_some() {
-            clusters = clusters.weighted(fit.model.cluster_sizes().to_vec());
-        }
-
-        let mut stages = vec![("read".to_string(), input.seconds)];
-        stages.extend(fit.trace.seconds.iter().cloned());
-        let page = match &self.targets.report {
-            Some(_) => {
-                let drawing = Instant::now();
-                let found = page::Found { fit: &fit, samples: &samples, weights };
-                let sketching = || found.sketch(self.params.threads, &watch);
-                let sketch = interrupt::watched(sketching).map_err(about_file)?;
-                stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
-                Some(found.html(Clustering {
-                    title: String::new(),
-                    data: input.data(),
-                    scores: scores.as_ref().map(ScoreFacts::plain),
-                    seconds: stages.clone(),
-                    command: Some(self.command.clone()),
-                    sketch: Some(sketch),
-                    ..Clustering::default()
-                }))
-            }
-            None => None,
-        };
-
+        done.warnings = report::with_options(done.warnings);
+        done.warnings.extend(self.idle.clone());
         let writing = Instant::now();
-        rows.write(&self.targets, || {
-            self.write_model(&fit.model)?;
-            page::write(self.targets.report.as_ref(), page.as_deref(), self.targets.force)
-        })?;
-        stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
+        let also = || {
+            self.write_model(&done.model)?;
+            page::write(self.targets.report.as_ref(), done.page.as_deref(), self.targets.force)
+        };
+        done.rows.write(&self.targets, also)?;
+        let rows = done.rows.shown(&self.targets)?;
+        done.rows.clear();
+        done.stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
         watch.finish();
 
+        let (model, trace, warnings, stages) =
+            (&done.model, &done.trace, &done.warnings, &done.stages);
         let report = Report {
             command: "cluster",
             version: env!("CARGO_PKG_VERSION"),
-            input,
+            input: done.input,
             settings: SettingFacts {
-                params: fit.model.params(),
-                graph_used: fit.model.graph(),
-                anchors_used: fit.model.n_anchors(),
-                anchor_sets_used: fit.model.n_anchor_sets(),
-                scale_used: fit.model.scale().name(),
+                params: model.params(),
+                graph_used: model.graph(),
+                anchors_used: model.n_anchors(),
+                anchor_sets_used: model.n_anchor_sets(),
+                scale_used: model.scale().name(),
                 threads_used: report::threads(self.params.threads),
             },
-            clusters,
-            explanation: ExplanationFacts::new(&fit.model),
-            weights: weights.map(WeightFacts::new),
-            objective: fit.trace.objective.last().copied(),
-            cut: fit.trace.cut.last().copied(),
-            iterations: fit.trace.n_iter(),
-            stopped: fit.trace.stop,
+            clusters: done.clusters,
+            explanation: ExplanationFacts::new(model),
+            passes: done.passes,
+            weights: done.weights,
+            objective: trace.objective.last().copied(),
+            cut: trace.cut.last().copied(),
+            iterations: trace.n_iter(),
+            stopped: trace.stop,
             trace: TraceFacts {
-                objective: &fit.trace.objective,
-                cut: &fit.trace.cut,
-                restart_scores: &fit.trace.scores,
-                restart_kept: fit.trace.kept,
-                loop_rejected: fit.trace.loop_rejected,
+                objective: &trace.objective,
+                cut: &trace.cut,
+                restart_scores: &trace.scores,
+                restart_kept: trace.kept,
+                loop_rejected: trace.loop_rejected,
             },
-            seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
-            scores,
+            seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages.clone()),
+            scores: done.scores,
             output: OutputFacts {
                 labels: self.targets.labels.as_ref(),
                 model: self.targets.second.as_ref(),
                 report: self.targets.report.as_ref(),
             },
-            warnings: &fit.warnings,
+            warnings,
             labels: rows.inline(&self.targets),
         };
         if talk.json {
@@ -286,6 +311,135 @@ impl Job {
         }
         card.warnings(report.warnings);
         rows.show(&self.targets, talk, &card)
+    }
+
+    /// Clusters the table in memory.
+    fn loaded(&self, watch: &Watch) -> anyhow::Result<Done> {
+        let scratch = self.memory.scratch.as_deref();
+        let (data, input) = input::load_all(&self.sources, &self.options, scratch, watch)?;
+        let samples = data.matrix.samples().map_err(|error| about(&self.source, error))?;
+        self.check_anchors(samples.n_cols())?;
+        let weights = data.weights.as_deref();
+        let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
+
+        let fitting = || obcut::fit(&samples, weights, &self.params, watch);
+        let mut fit = interrupt::watched(fitting).map_err(about_file)?;
+        fit.model.set_feature_names(data.feature_names.clone().unwrap_or_default());
+        let rows = if self.margins {
+            let explaining = || fit.model.explain(&samples, self.params.threads, watch);
+            RowLabels::explained(&interrupt::watched(explaining).map_err(about_file)?)
+        } else {
+            RowLabels { labels: fit.labels.clone(), margins: None }
+        };
+        let scores = report::scores_of(&fit.labels, data.truth.as_ref())?;
+        let mut clusters = ClusterFacts::new(&fit.labels, fit.model.n_clusters());
+        if weights.is_some() {
+            clusters = clusters.weighted(fit.model.cluster_sizes().to_vec());
+        }
+        let mut stages = vec![("read".to_string(), input.seconds)];
+        stages.extend(fit.trace.seconds.iter().cloned());
+        let page = match &self.targets.report {
+            Some(_) => {
+                let drawing = Instant::now();
+                let found = page::Found { fit: &fit, samples: &samples, weights };
+                let sketching = || found.sketch(self.params.threads, watch);
+                let sketch = interrupt::watched(sketching).map_err(about_file)?;
+                stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
+                let known = self.known(&input, scores.as_ref(), &stages);
+                Some(found.html(Clustering { sketch: Some(sketch), ..known }))
+            }
+            None => None,
+        };
+        let passes =
+            fit.trace.large.as_ref().map(|trace| PassFacts::new(samples.n_rows(), trace, None));
+        let obcut::Fit { model, trace, warnings, .. } = fit;
+        Ok(Done {
+            rows: Rows::Held(rows),
+            weights: weights.map(WeightFacts::new),
+            input,
+            model,
+            trace,
+            warnings,
+            clusters,
+            scores,
+            passes,
+            page,
+            stages,
+        })
+    }
+
+    /// Clusters the table piece by piece.
+    fn in_pieces(&self, watch: &Watch) -> anyhow::Result<Done> {
+        let scratch = self.memory.scratch.as_deref();
+        let (table, input) = input::open(&self.sources, &self.options, scratch, watch)?;
+        self.check_anchors(table.n_cols())?;
+        let about_file = |error: obcut::Error| about_table(&self.source, &table, error);
+        let size = (table.n_rows(), self.margins);
+        let keeper = Keeper::new(&self.checkpoint, scratch, &self.sources, size)?;
+        let Targets { labels, second, report, .. } = &self.targets;
+        keeper.tidy(labels.iter().chain(second).chain(report))?;
+        if self.checkpoint.resume {
+            watch.phase(match keeper.resumes() {
+                true => "going on from the saved state",
+                false => "there is no saved state yet; starting from the beginning",
+            });
+        }
+        let weights = table.weights.as_deref();
+        let saved = keeper.saved.as_deref();
+        let fitting = || large::fit_rows(&table, weights, &self.params, watch, &keeper, saved);
+        let found = interrupt::watched(fitting).map_err(about_file)?;
+        let LargeFit { mut model, trace, warnings } = found;
+        model.set_feature_names(table.feature_names.clone().unwrap_or_default());
+        let truth = table.truth.as_ref();
+        let scores = match truth {
+            Some(_) => report::scores_of(&keeper.spill.load()?.labels, truth)?,
+            None => None,
+        };
+        let sizes = model.explanation().clusters.iter().map(|cluster| cluster.rows).collect();
+        let mut clusters = ClusterFacts::of_sizes(sizes);
+        if weights.is_some() {
+            clusters = clusters.weighted(model.cluster_sizes().to_vec());
+        }
+        let mut stages = vec![("read".to_string(), input.seconds)];
+        stages.extend(trace.seconds.iter().cloned());
+        let passes =
+            trace.large.as_ref().map(|large| PassFacts::new(table.n_rows(), large, Some(&table)));
+        let mut done = Done {
+            weights: weights.map(WeightFacts::new),
+            rows: Rows::Kept(Box::new(keeper)),
+            input,
+            model,
+            trace,
+            warnings,
+            clusters,
+            scores,
+            passes,
+            page: None,
+            stages,
+        };
+        if self.targets.report.is_some() {
+            // The rows are not at hand any more; the page says so.
+            let known = self.known(&done.input, done.scores.as_ref(), &done.stages);
+            done.page = Some(page::without_rows(&done.model, &done.trace, &done.warnings, known));
+        }
+        Ok(done)
+    }
+
+    /// What the command knows for a page.
+    fn known(
+        &self,
+        input: &InputFacts,
+        scores: Option<&ScoreFacts>,
+        stages: &[(String, f64)],
+    ) -> Clustering {
+        Clustering {
+            title: String::new(),
+            data: input.data(),
+            scores: scores.map(ScoreFacts::plain),
+            seconds: stages.to_vec(),
+            command: Some(self.command.clone()),
+            ..Clustering::default()
+        }
     }
 
     /// Given anchors must have the features of the table.
@@ -338,6 +492,9 @@ impl Report<'_> {
             format!("seed {}, {}", params.seed, plural(self.settings.threads_used, "thread")),
         );
         self.explanation.tell_path(&mut card);
+        if let Some(passes) = &self.passes {
+            passes.tell(&mut card);
+        }
         self.clusters.tell("clusters", &mut card);
         if let Some(weights) = &self.weights {
             weights.tell(&mut card);

@@ -150,7 +150,7 @@ impl Job {
             source: args.graph.clone(),
             options: args.table.options(),
             params,
-            targets: Targets::new(&args.output, args.columns_out.as_ref(), None, &[&args.graph])?,
+            targets: Targets::new(&args.output, args.columns_out.as_ref(), None, [&args.graph])?,
         })
     }
 

@@ -21,6 +21,8 @@ use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, Tim
 
 /// What is to be done.
 pub struct Job {
+    sources: Vec<Source>,
+    /// The files as messages name them.
     source: Source,
     options: LoadOptions,
     method: Method,
@@ -54,8 +56,8 @@ impl Job {
     /// The job that the arguments mean; `others` are options given that only OBCut has.
     pub fn new(
         method: Method,
-        args: &MethodArgs,
-        (source, options): (Source, LoadOptions),
+        (args, memory): (&MethodArgs, Option<u64>),
+        (sources, options): (Vec<Source>, LoadOptions),
         targets: Targets,
         others: &[&str],
     ) -> anyhow::Result<Self> {
@@ -74,15 +76,16 @@ impl Job {
         for (setting, value) in &settings {
             built.set(setting, value).map_err(obcut::Error::from)?;
         }
-        let run = args.run();
-        Ok(Self { source, options, method, settings, n_clusters, run, targets })
+        let run = args.run(memory);
+        let source = input::named(&sources);
+        Ok(Self { sources, source, options, method, settings, n_clusters, run, targets })
     }
 
     /// Does it.
     pub fn run(&self, talk: &Talk) -> anyhow::Result<()> {
         let start = Instant::now();
         let watch = Watch::new(talk);
-        let (data, input) = input::load(&self.source, &self.options, &watch)?;
+        let (data, input) = input::load_all(&self.sources, &self.options, None, &watch)?;
         let samples = data.matrix.samples().map_err(|error| about(&self.source, error))?;
         let mut method = self.method.build();
         for (name, value) in &self.settings {
@@ -92,7 +95,7 @@ impl Job {
         let found: Clustering = interrupt::watched(fitting)
             .map_err(|error: obcut::Error| about_table(&self.source, &data, error))?;
         let rows = RowLabels { labels: found.labels.clone(), margins: None };
-        let scores = report::scores_of(&found.labels, &data)?;
+        let scores = report::scores_of(&found.labels, data.truth.as_ref())?;
         let writing = Instant::now();
         rows.write(&self.targets, || Ok(()))?;
         let mut stages = vec![("read".to_string(), input.seconds)];

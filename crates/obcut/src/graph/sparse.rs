@@ -1,7 +1,9 @@
 //! The graph B as sparse rows.
 
+use serde::{Deserialize, Serialize};
+
 /// A sparse N × M matrix of edge weights: row i holds the anchors that sample i is linked to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     /// Start of every row in the two other arrays, and the end of the last.
     pub offsets: Vec<usize>,

@@ -101,23 +101,23 @@ impl<'a> Drive<'a> {
         threads: usize,
         observer: &'a dyn Observer,
         store: &'a dyn Store,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let n_rows = match &supply {
             Supply::Memory(samples) => samples.n_rows(),
             Supply::Source(source) => source.n_rows(),
         };
         let wanted = (PIECE / like.n_cols().max(1)).next_multiple_of(BLOCK);
-        let machine = || std::thread::available_parallelism().map_or(1, usize::from);
-        Self {
+        Ok(Self {
             supply,
             like,
             weights,
             n_rows,
             piece_rows: wanted.clamp(BLOCK, STRETCH),
-            threads: if threads == 0 { machine() } else { threads },
+            // As many as a fit takes.
+            threads: Context::new(threads, observer)?.n_threads(),
             observer,
             store,
-        }
+        })
     }
 
     fn n_pieces(&self) -> usize {
@@ -395,7 +395,7 @@ pub(crate) fn fit_samples(
     let n = samples.n_rows();
     let store = InMemory(Mutex::new((vec![0; n], vec![0.0; n])));
     let supply = Supply::Memory(*samples);
-    let drive = Drive::new(supply, *samples, weights, params.threads, observer, &store);
+    let drive = Drive::new(supply, *samples, weights, params.threads, observer, &store)?;
     let large = Large::new(params, samples, n)?;
     let LargeFit { model, trace, warnings } = drive.run(large, Merged::default())?;
     let (labels, margins) = store.0.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -440,7 +440,7 @@ pub fn fit_rows(
     }
     let like = like(source)?;
     let supply = Supply::Source(source);
-    let mut drive = Drive::new(supply, like, weights, params.threads, observer, store);
+    let mut drive = Drive::new(supply, like, weights, params.threads, observer, store)?;
     let mut large = Large::new(params, &like, n)?;
     let mut from = Merged::default();
     if let Some(saved) = saved {
@@ -472,7 +472,7 @@ pub fn predict_rows(
         return Ok(());
     }
     let like = like(source)?;
-    let drive = Drive::new(Supply::Source(source), like, None, threads, observer, store);
+    let drive = Drive::new(Supply::Source(source), like, None, threads, observer, store)?;
     let context = Context::new(1, observer)?;
     let done = AtomicUsize::new(0);
     drive.each_piece(0, |_, piece| {

@@ -2,7 +2,8 @@
 //!
 //! A table with many more rows than a graph needs to show its clusters is clustered by its *core*, distinct
 //! rows chosen by a hash of their content, and then all rows take part: round by round they are
-//! labelled by the rule of the cut, and the rule is made anew from all labels, until hardly a row moves.
+//! labelled by the rule of the cut, and the rule is made anew from all labels, until it would move
+//! hardly a row of the core.
 //! What is known of a row fits into the pass that reads it, so nothing grows with N but the labels.
 //!
 //! | pass   | does                                                     | brings together             |
@@ -30,13 +31,16 @@ pub use drive::{NoStore, Store, fit_rows, predict_rows};
 pub use task::{Partial, Piece, Ready, Task};
 
 use crate::error::Error;
+use crate::graph::Graph;
 use crate::matrix::Samples;
 use crate::normalize::{self, Columns, Scaling};
-use crate::observer::Observer;
+use crate::observer::{Observer, Silent};
+use crate::parallel::Context;
 use crate::random::{Stream, mix};
 use crate::solver::finish::{self, Notes};
 use crate::solver::model::Model;
 use crate::solver::params::{Init, Params};
+use crate::solver::rule::Rule;
 use crate::solver::trace::{LargeTrace, Trace};
 use crate::solver::{check, fit_all, power_of_two};
 use round::{RoundTask, Scope};
@@ -50,8 +54,8 @@ const CORE_ROWS: (usize, usize) = (1 << 15, 1 << 17);
 const PER_CLUSTER: usize = 100;
 const PER_ANCHOR: usize = 20;
 
-/// Rounds end when no more than one row in so many moves,
-const STILL: u64 = 1000;
+/// Rounds end when no more than one row of the core in so many would move,
+const STILL: f64 = 1000.0;
 /// and after so many.
 const ROUNDS: usize = 10;
 
@@ -100,7 +104,7 @@ pub fn is_large(params: &Params, n_rows: usize, n_cols: usize) -> bool {
 ///             large.take(partial)?;
 ///         }
 ///         Next::Core(rows) => {
-///             let mut values = Vec::new();
+///             let mut values: Vec<f64> = Vec::new();
 ///             if let obcut::Matrix::Dense64 { values: all, .. } = &blobs.matrix {
 ///                 rows.iter().for_each(|&r| values.extend(&all[r as usize * 4..r as usize * 4 + 4]));
 ///             }
@@ -140,8 +144,9 @@ pub enum Next<'l> {
 struct State {
     step: Step,
     passes: usize,
-    moved: Vec<u64>,
-    cuts: Vec<f64>,
+    /// Links of the core, to see what a new rule would move.
+    core: Graph,
+    moved: Vec<f64>,
     pass_seconds: Vec<f64>,
     /// After the core: what warnings are made of.
     notes: Notes,
@@ -160,8 +165,10 @@ enum Step {
         scaling: Scaling,
         scan: Facts,
     },
+    /// With the rule of the round before.
     Round {
         task: Task,
+        before: Option<Rule>,
         is_last: bool,
     },
     Done(Box<Model>),
@@ -226,8 +233,8 @@ impl Large {
         let state = State {
             step: Step::Pass(task),
             passes: 0,
+            core: Graph::empty(0),
             moved: Vec::new(),
-            cuts: Vec::new(),
             pass_seconds: Vec::new(),
             notes: Notes::default(),
             trace: Trace::new(),
@@ -271,9 +278,10 @@ impl Large {
                 let scaling = scan.columns().scaling(task.kind, task.mean, &second);
                 Step::Core { scaling, scan }
             }
-            (Step::Round { task: Task(Kind::Round(task)), is_last }, Found::Round(round)) => {
-                self.labelled(*task, is_last, &round)?
-            }
+            (
+                Step::Round { task: Task(Kind::Round(task)), before, is_last },
+                Found::Round(round),
+            ) => self.labelled(*task, before, is_last, &round)?,
             _ => return Err(mixed()),
         };
         Ok(())
@@ -322,7 +330,8 @@ impl Large {
         let (fit, notes) = fit_all(rows, Some(&scan.weights), Some(scaling), &params, observer)?;
         let weights = (scan.largest_weight, scan.unit);
         let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
-        let task = RoundTask { model: fit.model, before: None, scope };
+        self.state.core = fit.model.transform(rows, self.params.threads, observer)?;
+        let task = RoundTask { model: fit.model, scope };
         self.state.notes = notes;
         self.state.trace = fit.trace;
         self.state.trace.large =
@@ -331,36 +340,46 @@ impl Large {
         let Model { exceptions, prototypes, rule, .. } = &task.model;
         let is_last =
             !exceptions.is_empty() || prototypes.is_some() || rule.boost.iter().any(|&b| b != 0.0);
-        self.state.step = Step::Round { task: Task(Kind::Round(Box::new(task))), is_last };
+        let task = Task(Kind::Round(Box::new(task)));
+        self.state.step = Step::Round { task, before: None, is_last };
         Ok(())
     }
 
     fn labelled(
         &mut self,
         task: RoundTask,
+        before: Option<Rule>,
         is_last: bool,
         round: &round::Round,
     ) -> Result<Step, Error> {
-        if let Some(before) = &task.before {
-            self.state.moved.push(round.moved);
-            if round.has_empty() {
-                // The rule before keeps all clusters.
-                let model = Model { rule: before.clone(), ..task.model };
-                let task = RoundTask { model, before: None, scope: task.scope };
-                return Ok(Step::Round { task: Task(Kind::Round(Box::new(task))), is_last: true });
-            }
+        let again = |model: Model, before: Option<Rule>, is_last: bool| Step::Round {
+            task: Task(Kind::Round(Box::new(RoundTask { model, scope: task.scope.clone() }))),
+            before,
+            is_last,
+        };
+        if let (Some(rule), true) = (&before, round.has_empty()) {
+            // The rule before keeps all clusters.
+            return Ok(again(Model { rule: rule.clone(), ..task.model.clone() }, None, true));
         }
-        let is_still = task.before.is_some() && round.moved <= self.n_rows as u64 / STILL;
         let rule = round.rule(&task)?;
-        self.state.cuts.push(round.cut(&rule));
-        if is_last || is_still || self.state.cuts.len() >= ROUNDS {
+        let moved = if is_last { 0.0 } else { self.would_move(&task.model.rule, &rule)? };
+        self.state.moved.push(moved);
+        if is_last || moved * STILL <= 1.0 || self.state.moved.len() >= ROUNDS {
             let mut model = task.model.clone();
             round.describe(&task, &mut model);
             return Ok(Step::Done(Box::new(model)));
         }
-        let before = Some(task.model.rule.clone());
-        let task = RoundTask { model: Model { rule, ..task.model }, before, scope: task.scope };
-        Ok(Step::Round { task: Task(Kind::Round(Box::new(task))), is_last: false })
+        let old = task.model.rule.clone();
+        Ok(again(Model { rule, ..task.model.clone() }, Some(old), false))
+    }
+
+    /// Share of the core that a new rule labels otherwise.
+    fn would_move(&self, old: &Rule, new: &Rule) -> Result<f64, Error> {
+        let context = Context::new(self.params.threads, &Silent)?;
+        let (a, b) =
+            (old.label(&self.state.core, &context)?, new.label(&self.state.core, &context)?);
+        let moved = a.iter().zip(&b).filter(|(a, b)| a != b).count();
+        Ok(moved as f64 / a.len().max(1) as f64)
     }
 
     /// The model, when all is done.

@@ -18,7 +18,7 @@ use crate::matrix::Samples;
 use crate::normalize::Columns;
 use crate::solver::explain::Moments;
 use crate::solver::model::Model;
-use crate::solver::rule::{Labeller, RowScore, Rule, best, top_two};
+use crate::solver::rule::{Labeller, RowScore, Rule, top_two};
 use crate::solver::score;
 use crate::solver::update::embedding;
 use crate::table::Table;
@@ -28,8 +28,6 @@ use crate::table::Table;
 pub(crate) struct RoundTask {
     /// The model with the rule of this round.
     pub model: Model,
-    /// The rule of the round before: rows that it labels otherwise have moved.
-    pub before: Option<Rule>,
     pub scope: Scope,
 }
 
@@ -54,7 +52,6 @@ pub(crate) struct Round {
     /// Rows of positive weight, and all rows.
     pub counts: Vec<u64>,
     rows: Vec<u64>,
-    pub moved: u64,
     /// Sums of the features by cluster (k × d) and of their squares, in units of their ranges.
     sums: Vec<i64>,
     squares: Vec<i64>,
@@ -87,7 +84,6 @@ impl Round {
             sizes: vec![0; k],
             counts: vec![0; k],
             rows: vec![0; k],
-            moved: 0,
             sums: vec![0; k * d],
             squares: vec![0; d],
         }
@@ -100,7 +96,6 @@ impl Round {
         add(&mut self.squares, &other.squares);
         self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
         self.rows.iter_mut().zip(&other.rows).for_each(|(a, b)| *a += b);
-        self.moved += other.moved;
     }
 
     pub fn has_empty(&self) -> bool {
@@ -139,12 +134,6 @@ impl Round {
         })
     }
 
-    /// The cut at the labels of this round, with the best H for them.
-    pub fn cut(&self, rule: &Rule) -> f64 {
-        let value = |(s, n): (&f64, &f64)| if *n > 0.0 { s / n.sqrt() } else { 0.0 };
-        rule.sums.iter().zip(&rule.sizes).map(value).sum()
-    }
-
     /// Puts sizes and facts about the clusters into the model.
     pub fn describe(&self, task: &RoundTask, model: &mut Model) {
         let Scope { grid, largest_weight, unit, middle, range } = &task.scope;
@@ -174,7 +163,6 @@ pub(crate) struct RoundReady<'t> {
     points: Points,
     builder: Builder,
     now: Labeller,
-    before: Option<Labeller>,
     /// Points whose nearest one labels a row, where the model has such.
     prototypes: Option<Points>,
 }
@@ -197,7 +185,6 @@ impl RoundTask {
             builder: model.builder(&points),
             points,
             now: model.rule.labeller(),
-            before: self.before.as_ref().map(Rule::labeller),
             prototypes: model.prototypes.clone().map(|values| table.points(values)),
         }
     }
@@ -250,7 +237,7 @@ impl RoundReady<'_> {
         let (k, d, unit, grid) = (model.n_clusters(), model.n_features(), model.unit(), scope.grid);
         let inverse: Vec<f64> =
             scope.range.iter().map(|&r| if r > 0.0 { 1.0 / r } else { 0.0 }).collect();
-        let (mut gains, mut other) = (vec![0.0; k], vec![0.0; k]);
+        let mut gains = vec![0.0; k];
         let mut scratch = Scratch::default();
         vectorised(
             #[inline(always)]
@@ -269,10 +256,6 @@ impl RoundReady<'_> {
                     round.rows[j] += 1;
                     if let Some(rows) = &mut rows {
                         rows.push(score);
-                    }
-                    if let Some(before) = &self.before {
-                        before.gains(links, &mut other);
-                        round.moved += u64::from(best(&other) != j);
                     }
                     if w <= 0.0 {
                         continue;

@@ -86,8 +86,8 @@ pub struct LargeTrace {
     pub core_rows: usize,
     /// Times that all rows were read.
     pub passes: usize,
-    /// Rows that changed their cluster in every round of labelling all rows, but for the first.
-    pub moved: Vec<u64>,
+    /// After every round of labelling all rows, the share of the core that the next rule would move.
+    pub moved: Vec<f64>,
     /// Seconds of every pass.
     pub pass_seconds: Vec<f64>,
 }

@@ -1,0 +1,157 @@
+//! `obcut generate`: a table of known clusters, of any size, straight to disk.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::bail;
+use clap::Args;
+use obcut::synthetic::Mixture;
+use obcut_data::{LabelTable, LabelWriter};
+use serde::Serialize;
+
+use crate::args::{OUTPUT, Talk, same_file, two_outputs};
+use crate::failure::Fault;
+use crate::interrupt;
+use crate::memory::size_text;
+use crate::output::{self, Card, plural};
+use crate::progress::Watch;
+
+/// Numbers that are made at a time.
+const BATCH: usize = 1 << 20;
+
+/// Make a table of known clusters, to try things on.
+///
+/// Uneven clusters of different shapes, in single precision. The same numbers always give the same
+/// table, and it is written as it is made, so it may be larger than memory.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct GenerateArgs {
+    /// Table to write, an NPY file of float32
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Rows
+    #[arg(short = 'n', long, value_name = "N")]
+    rows: usize,
+    /// Features
+    #[arg(short = 'd', long, value_name = "D", default_value_t = 32)]
+    features: usize,
+    /// Clusters
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 10)]
+    clusters: usize,
+    /// Seed
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Write the clusters of the rows to FILE: .npy, .csv or .parquet
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    truth: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long, help_heading = OUTPUT)]
+    force: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  obcut generate big.npy -n 20000000 -d 32 -k 20 --truth classes.npy
+  obcut cluster big.npy -k 20 --memory 512MiB -o labels.npy";
+
+#[derive(Serialize)]
+struct Report<'a> {
+    command: &'static str,
+    version: &'static str,
+    file: &'a PathBuf,
+    truth: Option<&'a PathBuf>,
+    rows: usize,
+    features: usize,
+    clusters: usize,
+    seed: u64,
+    bytes: u64,
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
+    let GenerateArgs { file, rows, features, clusters, seed, truth, force } = args;
+    let (rows, features, clusters) = (*rows, *features, *clusters);
+    if rows == 0 || features == 0 || clusters == 0 {
+        bail!(Fault::Usage("rows, features and clusters must be 1 or more".into()));
+    }
+    if clusters > rows {
+        bail!(Fault::Usage(format!("{clusters} clusters cannot be made from {rows} rows")));
+    }
+    if let Some(truth) = truth.as_ref().filter(|truth| same_file(truth, file)) {
+        bail!(two_outputs(truth));
+    }
+    let start = Instant::now();
+    let watch = Watch::new(talk);
+    watch.phase(&format!("writing {}", file.display()));
+    let mixture = Mixture::new(features, clusters, *seed);
+    let mut classes =
+        truth.as_ref().map(|path| LabelWriter::new(path, *force, rows, false)).transpose()?;
+    let batch = (BATCH / features).max(1);
+    let mut failure = None;
+    let fill = |out: &mut dyn Write| {
+        let (mut values, mut labels) = (Vec::new(), Vec::new());
+        for first in (0..rows).step_by(batch) {
+            if interrupt::requested() {
+                return Err(std::io::Error::other("interrupted"));
+            }
+            let n = batch.min(rows - first);
+            values.resize(n * features, 0.0);
+            labels.resize(n, 0);
+            mixture.fill(first, &mut values, &mut labels);
+            let bytes: Vec<u8> = values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
+            out.write_all(&bytes)?;
+            if let Some(classes) = &mut classes {
+                let table = LabelTable { labels: &labels, second: None, margin: None };
+                if let Err(error) = classes.push(&table) {
+                    failure = Some(error);
+                    return Err(std::io::Error::other("the classes cannot be written"));
+                }
+            }
+        }
+        Ok(())
+    };
+    let written =
+        interrupt::watched(|| obcut_data::write_npy(file, *force, (rows, features), fill));
+    if interrupt::requested() {
+        return Err(obcut::Error::Cancelled.into());
+    }
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    written?;
+    if let Some(classes) = classes {
+        classes.finish()?;
+    }
+    watch.finish();
+    let report = Report {
+        command: "generate",
+        version: env!("CARGO_PKG_VERSION"),
+        file,
+        truth: truth.as_ref(),
+        rows,
+        features,
+        clusters,
+        seed: *seed,
+        bytes: rows as u64 * features as u64 * 4,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if talk.json {
+        return Ok(output::print_json(&report)?);
+    }
+    if !talk.quiet {
+        let mut card = Card::new(format!(
+            "{} x {} ({})",
+            plural(rows, "row"),
+            plural(features, "feature"),
+            size_text(report.bytes)
+        ));
+        card.line("table", file.display().to_string());
+        if let Some(truth) = truth {
+            card.line("classes", truth.display().to_string());
+        }
+        card.line("seconds", format!("{:.2}", report.seconds));
+        card.print_to_stderr();
+    }
+    Ok(())
+}
