@@ -2,8 +2,8 @@
 //!
 //! A table with many more rows than a graph needs to show its clusters is clustered by its *core*, distinct
 //! rows chosen by a hash of their content, and then all rows take part: round by round they are
-//! labelled by the rule of the cut, and the rule is made anew from all labels, until it would move
-//! hardly a row of the core.
+//! labelled by the rule of the cut, and the rule is made anew from all labels, until that would hardly
+//! change the core any more.
 //! What is known of a row fits into the pass that reads it, so nothing grows with N but the labels.
 //!
 //! | pass   | does                                                     | brings together             |
@@ -32,6 +32,7 @@ pub use task::{Partial, Piece, Ready, Task};
 
 use crate::error::Error;
 use crate::graph::Graph;
+use crate::linalg::{factor, simd};
 use crate::matrix::Samples;
 use crate::normalize::{self, Columns, Scaling};
 use crate::observer::{Observer, Silent};
@@ -42,6 +43,7 @@ use crate::solver::model::Model;
 use crate::solver::params::{Init, Params};
 use crate::solver::rule::Rule;
 use crate::solver::trace::{LargeTrace, Trace};
+use crate::solver::update::embedding;
 use crate::solver::{check, fit_all, power_of_two};
 use round::{RoundTask, Scope};
 use scan::{ScanTask, SecondTask};
@@ -54,8 +56,10 @@ const CORE_ROWS: (usize, usize) = (1 << 15, 1 << 17);
 const PER_CLUSTER: usize = 100;
 const PER_ANCHOR: usize = 20;
 
-/// Rounds end when no more than one row of the core in so many would move,
-const STILL: f64 = 1000.0;
+/// Rounds end when the next rule would move no more than this share of the core,
+const STILL: f64 = 1e-3;
+/// or raise the cut of the core by no more than this part of it,
+const TOL: f64 = 1e-4;
 /// and after so many.
 const ROUNDS: usize = 10;
 
@@ -144,9 +148,10 @@ pub enum Next<'l> {
 struct State {
     step: Step,
     passes: usize,
-    /// Links of the core, to see what a new rule would move.
-    core: Graph,
+    /// Links and weights of the core, to see what a new rule would change.
+    core: (Graph, Vec<f64>),
     moved: Vec<f64>,
+    gain: Vec<f64>,
     pass_seconds: Vec<f64>,
     /// After the core: what warnings are made of.
     notes: Notes,
@@ -233,8 +238,9 @@ impl Large {
         let state = State {
             step: Step::Pass(task),
             passes: 0,
-            core: Graph::empty(0),
+            core: (Graph::empty(0), Vec::new()),
             moved: Vec::new(),
+            gain: Vec::new(),
             pass_seconds: Vec::new(),
             notes: Notes::default(),
             trace: Trace::new(),
@@ -330,7 +336,8 @@ impl Large {
         let (fit, notes) = fit_all(rows, Some(&scan.weights), Some(scaling), &params, observer)?;
         let weights = (scan.largest_weight, scan.unit);
         let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
-        self.state.core = fit.model.transform(rows, self.params.threads, observer)?;
+        let core = fit.model.transform(rows, self.params.threads, observer)?;
+        self.state.core = (core, scan.weights.clone());
         let task = RoundTask { model: fit.model, scope };
         self.state.notes = notes;
         self.state.trace = fit.trace;
@@ -362,9 +369,11 @@ impl Large {
             return Ok(again(Model { rule: rule.clone(), ..task.model.clone() }, None, true));
         }
         let rule = round.rule(&task)?;
-        let moved = if is_last { 0.0 } else { self.would_move(&task.model.rule, &rule)? };
+        let (moved, gain) = self.change(&task.model.rule, &rule)?;
         self.state.moved.push(moved);
-        if is_last || moved * STILL <= 1.0 || self.state.moved.len() >= ROUNDS {
+        self.state.gain.push(gain);
+        let is_still = moved <= STILL || gain <= TOL;
+        if is_last || is_still || self.state.moved.len() >= ROUNDS {
             let mut model = task.model.clone();
             round.describe(&task, &mut model);
             return Ok(Step::Done(Box::new(model)));
@@ -373,13 +382,22 @@ impl Large {
         Ok(again(Model { rule, ..task.model.clone() }, Some(old), false))
     }
 
-    /// Share of the core that a new rule labels otherwise.
-    fn would_move(&self, old: &Rule, new: &Rule) -> Result<f64, Error> {
+    /// What a new rule would change in the core: the share of its rows that move, and the rise of its cut.
+    fn change(&self, old: &Rule, new: &Rule) -> Result<(f64, f64), Error> {
         let context = Context::new(self.params.threads, &Silent)?;
-        let (a, b) =
-            (old.label(&self.state.core, &context)?, new.label(&self.state.core, &context)?);
+        let (graph, weights) = &self.state.core;
+        let (a, b) = (old.label(graph, &context)?, new.label(graph, &context)?);
         let moved = a.iter().zip(&b).filter(|(a, b)| a != b).count();
-        Ok(moved as f64 / a.len().max(1) as f64)
+        let (k, anchor_weights) = (old.n_clusters, &old.anchor_weights);
+        // The cut with the best H for the labels.
+        let cut = |labels: &[u32]| {
+            let joined = embedding::joined(graph, labels, weights, anchor_weights, k);
+            let h = factor::polar(&joined, graph.n_cols, k)?;
+            Ok::<_, Error>(simd::dot(&h, &joined))
+        };
+        let (before, after) = (cut(&a)?, cut(&b)?);
+        let gain = (after - before) / before.abs().max(f64::MIN_POSITIVE);
+        Ok((moved as f64 / a.len().max(1) as f64, gain))
     }
 
     /// The model, when all is done.
@@ -392,6 +410,7 @@ impl Large {
         if let Some(large) = &mut trace.large {
             large.passes = self.state.passes;
             large.moved = self.state.moved;
+            large.gain = self.state.gain;
             large.pass_seconds = self.state.pass_seconds;
         }
         model.params.core_rows = self.params.core_rows;

@@ -88,6 +88,8 @@ pub struct LargeTrace {
     pub passes: usize,
     /// After every round of labelling all rows, the share of the core that the next rule would move.
     pub moved: Vec<f64>,
+    /// After every round, the part by which the next rule would raise the cut of the core.
+    pub gain: Vec<f64>,
     /// Seconds of every pass.
     pub pass_seconds: Vec<f64>,
 }
