@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 BENCH_VENV := .venv-bench
 BENCH_PYTHON := $(BENCH_VENV)/bin/python
 
-.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-python bench-methods baselines bench-kernels bench-count results docs clean
+.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-python bench-methods bench-large baselines bench-kernels bench-count results docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,11 @@ bench-python: bench-build ## extra memory of a fit in Python at full size, and h
 
 bench-methods: bench-build ## seconds and memory of all methods, written to docs/methods.md (hours)
 	$(BENCH_PYTHON) bench/methods.py
+
+bench-large: $(VENV)/ready ## tables larger than memory: seconds, bits and kills, written to docs/scaling.md (half an hour)
+	cargo build --release
+	$(PYTHON) bench/large.py --write
+	$(PYTHON) bench/scaling.py --write
 
 baselines: ## scores of the other methods beside their references, written to docs/baselines.md
 	cargo run --release -p obcut-baselines --example baselines
