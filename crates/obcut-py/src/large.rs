@@ -9,6 +9,7 @@ use obcut::{DenseRef, Error, Matrix, RowScore, RowSource, Samples};
 use obcut_report::Clustering;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::{Table, labels};
@@ -19,9 +20,16 @@ use crate::watch::watched;
 
 /// Whether a table of this size is clustered by its core.
 #[pyfunction]
-#[pyo3(signature = (settings, n_rows, n_cols, *, paper=false))]
-pub fn is_large(settings: &str, n_rows: usize, n_cols: usize, paper: bool) -> PyResult<bool> {
-    let params = params(paper, settings, Arrays::default())?;
+#[pyo3(signature = (settings, n_rows, n_cols, *, paper=false, anchors=None))]
+pub fn is_large(
+    settings: &str,
+    n_rows: usize,
+    n_cols: usize,
+    paper: bool,
+    anchors: Option<PyReadonlyArray2<'_, f64>>,
+) -> PyResult<bool> {
+    let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
+    let params = params(paper, settings, Arrays { init: None, anchors })?;
     Ok(large::is_large(&params, n_rows, n_cols))
 }
 
@@ -48,12 +56,12 @@ pub fn run_task<'py>(
 
 /// Joins what came of several pieces.
 #[pyfunction]
-pub fn merge<'py>(py: Python<'py>, results: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+pub fn merge<'py>(py: Python<'py>, results: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
     let joined = py.detach(|| joined(&results)?.to_bytes()).map_err(raised)?;
     Ok(PyBytes::new(py, &joined))
 }
 
-fn joined(results: &[Vec<u8>]) -> Result<Partial, Error> {
+fn joined(results: &[PyBackedBytes]) -> Result<Partial, Error> {
     let mut all: Option<Partial> = None;
     for result in results {
         let found = Partial::from_bytes(result)?;
@@ -108,10 +116,18 @@ impl Large {
         }
     }
 
-    /// Takes what came of all pieces of a pass.
-    fn take(&mut self, py: Python<'_>, results: Vec<Vec<u8>>) -> PyResult<()> {
+    /// Takes what came of all pieces of a pass, which took so many seconds.
+    fn take(&mut self, py: Python<'_>, results: Vec<PyBackedBytes>, seconds: f64) -> PyResult<()> {
         let inner = self.inner_mut()?;
-        py.detach(|| inner.take(joined(&results)?)).map_err(raised)
+        py.detach(|| inner.take(joined(&results)?)).map_err(raised)?;
+        inner.book(seconds);
+        Ok(())
+    }
+
+    /// Passes over all rows so far.
+    #[getter]
+    fn passes(&self) -> PyResult<usize> {
+        Ok(self.inner()?.passes())
     }
 
     /// Clusters the core, whose rows these are.
