@@ -33,24 +33,38 @@ pub fn is_large(
     Ok(large::is_large(&params, n_rows, n_cols))
 }
 
-/// Runs the task of a pass on some rows of the table, the first of which has the number `first`.
+/// Rows of the table, their weights, and the number of the first of them.
+type Rows<'py> = (Table<'py>, Option<PyReadonlyArray1<'py, f64>>, u64);
+
+/// Runs the task of a pass on some pieces of the table, and joins what comes of them.
 #[pyfunction]
-#[pyo3(signature = (task, table, weights, first))]
 pub fn run_task<'py>(
     py: Python<'py>,
     task: &[u8],
-    table: Table<'py>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
-    first: u64,
+    pieces: Vec<Rows<'py>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let task = Task::from_bytes(task).map_err(raised)?;
-    let samples = table.samples()?;
-    let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    if weights.is_some_and(|weights| weights.len() != samples.n_rows()) {
-        return Err(PyValueError::new_err("weights and rows differ in number"));
+    let mut ready = Vec::with_capacity(pieces.len());
+    for (table, weights, first) in &pieces {
+        let samples = table.samples()?;
+        let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
+        if weights.is_some_and(|weights| weights.len() != samples.n_rows()) {
+            return Err(PyValueError::new_err("weights and rows differ in number"));
+        }
+        ready.push(Piece { samples, weights, range: 0..samples.n_rows(), first: *first });
     }
-    let piece = Piece { samples, weights, range: 0..samples.n_rows(), first };
-    let found = py.detach(|| task.ready(&samples).run(&piece, None).to_bytes());
+    let found = py.detach(|| {
+        let mut all: Option<Partial> = None;
+        let task = ready.first().map(|piece| task.ready(&piece.samples));
+        for (piece, task) in ready.iter().zip(task.iter().cycle()) {
+            let found = task.run(piece, None);
+            match &mut all {
+                Some(all) => all.merge(found)?,
+                None => all = Some(found),
+            }
+        }
+        all.ok_or_else(nothing)?.to_bytes()
+    });
     Ok(PyBytes::new(py, &found.map_err(raised)?))
 }
 
@@ -70,8 +84,11 @@ fn joined(results: &[PyBackedBytes]) -> Result<Partial, Error> {
             None => all = Some(found),
         }
     }
-    let detail = "there is nothing to join".into();
-    all.ok_or(Error::Numeric { stage: "large table", detail })
+    all.ok_or_else(nothing)
+}
+
+fn nothing() -> Error {
+    Error::Numeric { stage: "large table", detail: "there is nothing to join".into() }
 }
 
 /// A fit of a large table, pass by pass.
