@@ -25,6 +25,13 @@ def blobs():
     return datasets.make_blobs(240, 4, 3, random_state=2)[0]
 
 
+def misaligned(X):
+    """The same rows, as a network or a file may bring them."""
+    found = np.frombuffer(b"x" + X.tobytes(), dtype=X.dtype, offset=1).reshape(X.shape)
+    assert not found.flags.aligned
+    return found
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_containers_agree(blobs, dtype, tmp_path):
     X = np.ascontiguousarray(blobs, dtype=dtype)
@@ -35,6 +42,7 @@ def test_containers_agree(blobs, dtype, tmp_path):
         "fortran": np.asfortranarray(X),
         "strided": np.repeat(X, 2, axis=0)[::2],
         "read-only map": np.load(tmp_path / "x.npy", mmap_mode="r"),
+        "at an odd byte": misaligned(X),
         "pandas": pd.DataFrame(X, columns=names),
         "polars": pl.DataFrame(X, schema=names),
         "pyarrow": pa.table({name: X[:, j] for j, name in enumerate(names)}),
@@ -206,12 +214,14 @@ def test_tables_on_disk_give_the_same_bits(mixture, tmp_path, dtype, weighted):
 
     expected = model(X)
     np.save(tmp_path / "x.npy", X)
+    (tmp_path / "odd").write_bytes(b"odd" + X.tobytes())
     np.save(tmp_path / "f.npy", np.asfortranarray(X))
     np.save(tmp_path / "s.npy", X.astype(X.dtype.newbyteorder()))
     h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         tables = {
             "map": np.load(tmp_path / "x.npy", mmap_mode="r"),
+            "map at an odd byte": np.memmap(tmp_path / "odd", dtype, "r", offset=3, shape=X.shape),
             "path": tmp_path / "x.npy",
             "text": str(tmp_path / "x.npy"),
             "fortran": tmp_path / "f.npy",

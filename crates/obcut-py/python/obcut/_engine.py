@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 import obcut
 from obcut import _core
+from obcut._input import aligned
 
 #: Seconds between two looks at those who work.
 GLANCE = 0.2
@@ -40,12 +41,7 @@ def as_table(block: Any, dtype: Any = None) -> NDArray[Any]:
     block = np.asarray(block)
     if block.ndim != 2:
         raise ValueError(f"it has {block.ndim} dimensions, but a table has 2")
-    return _aligned(block, dtype or real_type([block.dtype]))
-
-
-def _aligned(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """An array as Rust reads it: one that came by the network may begin at any byte."""
-    return np.require(array, dtype, ["C", "A"])
+    return aligned(block, dtype or real_type([block.dtype]))
 
 
 def real_type(types: Iterable[Any]) -> type[np.floating]:
@@ -81,13 +77,13 @@ def run(
     for i, table, weight, first, shape in zip(group, tables, weights, firsts, shapes, strict=True):
         if table.shape != tuple(shape):
             raise ValueError(f"partition {i} had the shape {tuple(shape)} at first, but now {table.shape}")
-        pieces.append((_aligned(table), None if weight is None else _aligned(weight), first))
+        pieces.append((aligned(table), None if weight is None else aligned(weight), first))
     return _core.run_task(task, pieces)
 
 
 def pick(index: int, table: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     """Take some rows of a partition."""
-    return _aligned(table)[rows]
+    return aligned(table)[rows]
 
 
 def merge(index: int, results: Sequence[bytes]) -> bytes:

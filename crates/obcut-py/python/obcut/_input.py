@@ -55,7 +55,7 @@ class Rows:
     def read(self, start: Any, stop: int | None) -> NDArray[Any]:
         """Rows from `start` to `stop`; or, without `stop`, those of the ascending numbers `start`."""
         if stop is not None:
-            return np.ascontiguousarray(self.source[start:stop], dtype=self.dtype)
+            return aligned(self.source[start:stop], self.dtype)
         # Whole blocks, of which rows are picked: libraries are slow when asked for scattered rows.
         found = np.empty((len(start), self.shape[1]), dtype=self.dtype)
         blocks, places = np.unique(np.asarray(start) // self._block, return_index=True)
@@ -108,7 +108,8 @@ def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
 def _is_sliced(X: Any) -> bool:
     """Whether rows are to be read in slices, since the whole may not fit into memory."""
     if isinstance(X, np.memmap):
-        return X.ndim != 2 or X.dtype not in DTYPES or not X.dtype.isnative or not X.flags.c_contiguous
+        is_plain = X.dtype in DTYPES and X.dtype.isnative and X.flags.c_contiguous and X.flags.aligned
+        return X.ndim != 2 or not is_plain
     if isinstance(X, (np.ndarray, np.generic)) or sp.issparse(X) or hasattr(X, "iloc"):
         return False
     if not all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")):
@@ -133,16 +134,21 @@ def _is_single(X: Any) -> bool:
     return isinstance(types, list) and bool(types) and {str(t) for t in types} <= {"Float32", "float"}
 
 
+def aligned(array: Any, dtype: Any = None) -> NDArray[Any]:
+    """An array as the engine reads it: one that came by a network or from a file may begin at any byte."""
+    return np.require(array, dtype, ["C", "A"])
+
+
 def engine_table(X: Any) -> Any:
     """The arrays of a checked table: itself, or the parts of a sparse one."""
     if not sp.issparse(X):
-        return X
+        return aligned(X)
     short = X.indptr.dtype == X.indices.dtype == np.int32
     index = np.int32 if short else np.int64
     return (
-        np.ascontiguousarray(X.indptr, dtype=index),
-        np.ascontiguousarray(X.indices, dtype=index),
-        np.ascontiguousarray(X.data),
+        aligned(X.indptr, index),
+        aligned(X.indices, index),
+        aligned(X.data),
         X.shape[1],
     )
 
@@ -152,7 +158,7 @@ def read_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, _stand_in(X), dtype=np.float64, ensure_non_negative=True)
-    return np.ascontiguousarray(weights)
+    return aligned(weights)
 
 
 def seed_of(random_state: int | np.random.RandomState | None) -> int:
