@@ -306,6 +306,9 @@ pub fn fit_rows<'py>(
     outcome(py, fit, Some(&facts))
 }
 
+/// Labels and margins.
+type Labelled<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>);
+
 /// Labels and margins of rows that are read in the same way.
 #[pyfunction]
 #[pyo3(signature = (model, read, n_rows, n_cols, *, single, threads=1))]
@@ -317,7 +320,7 @@ pub fn predict_rows<'py>(
     n_cols: usize,
     single: bool,
     threads: usize,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<Labelled<'py>> {
     let source = Called { read, n_rows, n_cols, single };
     let store = Kept::new(n_rows);
     watched(py, None, |watch| large::predict_rows(&model.0, &source, threads, watch, &store))?;

@@ -70,6 +70,10 @@ def test_small_partitions_share_a_task(X, monkeypatch):
     engine = _engine.Threads(np.split(X, 40))
     engine.measure()
     assert engine.groups() == [list(range(40))]
+    monkeypatch.setattr(_engine, "SMALL", 1)
+    assert len(engine.groups()) == 4
+    engine.n_threads = 2
+    assert len(engine.groups()) == 8
     monkeypatch.setattr(_engine, "SHARED", 200 * 7 * 3)
     assert engine.groups()[:2] == [[0, 1, 2], [3, 4, 5]] and len(engine.groups()) == 14
     monkeypatch.setattr(engine, "places", lambda: ["a", "b"] * 20)
@@ -325,7 +329,7 @@ def test_a_killed_worker_changes_nothing(X, expected, monkeypatch, stage, persis
         process = sorted(client.run(os.getpid).values())[0]
         watcher = OnReport(monkeypatch, stage, lambda: os.kill(process, signal.SIGKILL))
         monkeypatch.setattr(_engine, "SHARED", 7000)
-        table = parts(X, (400,) * 20).map_blocks(slow, 0.01, dtype=np.float32)
+        table = parts(X, (800,) * 10).map_blocks(slow, 0.01, dtype=np.float32)
         found = OBCut(**SETTINGS, persist=persist, verbose=1).fit(table)
         assert watcher.act is None
         assert found._model.to_bytes() == expected._model.to_bytes()

@@ -25,7 +25,8 @@ from obcut._input import aligned
 
 #: Seconds between two looks at those who work.
 GLANCE = 0.2
-#: Numbers in the partitions that share a task, at most.
+#: Numbers in the partitions that share a task: so many that the work outweighs the task, and at most.
+SMALL = 1 << 18
 SHARED = 1 << 23
 #: Results that are joined at once where they are, when together they are more than `LIGHT` bytes.
 FAN = 16
@@ -116,6 +117,8 @@ class Engine(ABC):
         #: Number of the first row of every partition, and at the end that of all rows.
         self.firsts: list[int] = []
         self.n_cols = 0
+        #: Tasks that run at the same time.
+        self.n_threads = 1
 
     @abstractmethod
     def start(self, name: str, function: Callable, *columns: Sequence[Any]) -> list[Any]:
@@ -212,13 +215,15 @@ class Engine(ABC):
 
     def groups(self) -> list[list[int]]:
         """Partitions that share a task: small ones that are in the same place."""
+        # Some tasks for every thread, so that all have work until the end.
+        most = min(SHARED, max(SMALL, self.firsts[-1] * self.n_cols // (4 * self.n_threads)))
         found: list[list[int]] = []
         places = self.places()
         open_groups: dict[Any, list[int]] = {}
         numbers: dict[Any, int] = {}
         for i, place in enumerate(places):
             size = (self.firsts[i + 1] - self.firsts[i]) * self.n_cols
-            if place not in open_groups or numbers[place] + size > SHARED:
+            if place not in open_groups or numbers[place] + size > most:
                 open_groups[place] = []
                 numbers[place] = 0
                 found.append(open_groups[place])
@@ -293,6 +298,7 @@ class Threads(Engine):
     ) -> None:
         super().__init__([load(i, table, None) for i, table in enumerate(tables)], weights)
         self.pool = ThreadPoolExecutor(n_threads)
+        self.n_threads = n_threads
 
     def start(self, name: str, function: Callable, *columns: Sequence[Any]) -> list[Future]:
         """Start a task for every row of `columns`."""

@@ -480,7 +480,7 @@ class Cluster(_engine.Engine):
         if future.status == "error":
             return future.exception()
         if future.status == "cancelled":
-            return RuntimeError("the task was cancelled by somebody else")
+            return RuntimeError("the task was cancelled, by somebody else or since the scheduler is gone")
         return None  # it has ended; if its worker was lost since, it will be done again
 
     def cancel(self) -> None:
@@ -491,7 +491,8 @@ class Cluster(_engine.Engine):
         self.weights = None
 
     def check(self) -> None:
-        """Raise RuntimeError if a worker has another version of obcut."""
+        """Raise RuntimeError if a worker has another version of obcut; count the threads."""
+        self.n_threads = max(1, sum(self.client.nthreads().values()))
 
         def version():  # sent by value: an old package does not have it
             import obcut
