@@ -59,7 +59,7 @@ pub fn outcome<'py>(
     out.set_item("cut", PyArray1::from_slice(py, &trace.cut))?;
     out.set_item("seconds", seconds)?;
     out.set_item("warnings", warnings)?;
-    out.set_item("facts", facts.map(|facts| page::to_json(facts)).transpose()?)?;
+    out.set_item("facts", facts.map(page::to_json).transpose()?)?;
     out.set_item("large", trace.large.map(|large| page::to_json(&large)).transpose()?)?;
     out.set_item("model", Model(model))?;
     Ok(out)

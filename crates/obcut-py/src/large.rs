@@ -9,6 +9,7 @@ use obcut::{DenseRef, Error, Matrix, RowScore, RowSource, Samples};
 use obcut_report::Clustering;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::{Table, labels};
@@ -19,41 +20,62 @@ use crate::watch::watched;
 
 /// Whether a table of this size is clustered by its core.
 #[pyfunction]
-#[pyo3(signature = (settings, n_rows, n_cols, *, paper=false))]
-pub fn is_large(settings: &str, n_rows: usize, n_cols: usize, paper: bool) -> PyResult<bool> {
-    let params = params(paper, settings, Arrays::default())?;
+#[pyo3(signature = (settings, n_rows, n_cols, *, paper=false, anchors=None))]
+pub fn is_large(
+    settings: &str,
+    n_rows: usize,
+    n_cols: usize,
+    paper: bool,
+    anchors: Option<PyReadonlyArray2<'_, f64>>,
+) -> PyResult<bool> {
+    let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
+    let params = params(paper, settings, Arrays { init: None, anchors })?;
     Ok(large::is_large(&params, n_rows, n_cols))
 }
 
-/// Runs the task of a pass on some rows of the table, the first of which has the number `first`.
+/// Rows of the table, their weights, and the number of the first of them.
+type Rows<'py> = (Table<'py>, Option<PyReadonlyArray1<'py, f64>>, u64);
+
+/// Runs the task of a pass on some pieces of the table, and joins what comes of them.
 #[pyfunction]
-#[pyo3(signature = (task, table, weights, first))]
 pub fn run_task<'py>(
     py: Python<'py>,
     task: &[u8],
-    table: Table<'py>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
-    first: u64,
+    pieces: Vec<Rows<'py>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let task = Task::from_bytes(task).map_err(raised)?;
-    let samples = table.samples()?;
-    let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    if weights.is_some_and(|weights| weights.len() != samples.n_rows()) {
-        return Err(PyValueError::new_err("weights and rows differ in number"));
+    let mut ready = Vec::with_capacity(pieces.len());
+    for (table, weights, first) in &pieces {
+        let samples = table.samples()?;
+        let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
+        if weights.is_some_and(|weights| weights.len() != samples.n_rows()) {
+            return Err(PyValueError::new_err("weights and rows differ in number"));
+        }
+        ready.push(Piece { samples, weights, range: 0..samples.n_rows(), first: *first });
     }
-    let piece = Piece { samples, weights, range: 0..samples.n_rows(), first };
-    let found = py.detach(|| task.ready(&samples).run(&piece, None).to_bytes());
+    let found = py.detach(|| {
+        let mut all: Option<Partial> = None;
+        let task = ready.first().map(|piece| task.ready(&piece.samples));
+        for (piece, task) in ready.iter().zip(task.iter().cycle()) {
+            let found = task.run(piece, None);
+            match &mut all {
+                Some(all) => all.merge(found)?,
+                None => all = Some(found),
+            }
+        }
+        all.ok_or_else(nothing)?.to_bytes()
+    });
     Ok(PyBytes::new(py, &found.map_err(raised)?))
 }
 
 /// Joins what came of several pieces.
 #[pyfunction]
-pub fn merge<'py>(py: Python<'py>, results: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+pub fn merge<'py>(py: Python<'py>, results: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
     let joined = py.detach(|| joined(&results)?.to_bytes()).map_err(raised)?;
     Ok(PyBytes::new(py, &joined))
 }
 
-fn joined(results: &[Vec<u8>]) -> Result<Partial, Error> {
+fn joined(results: &[PyBackedBytes]) -> Result<Partial, Error> {
     let mut all: Option<Partial> = None;
     for result in results {
         let found = Partial::from_bytes(result)?;
@@ -62,8 +84,11 @@ fn joined(results: &[Vec<u8>]) -> Result<Partial, Error> {
             None => all = Some(found),
         }
     }
-    let detail = "there is nothing to join".into();
-    all.ok_or(Error::Numeric { stage: "large table", detail })
+    all.ok_or_else(nothing)
+}
+
+fn nothing() -> Error {
+    Error::Numeric { stage: "large table", detail: "there is nothing to join".into() }
 }
 
 /// A fit of a large table, pass by pass.
@@ -108,10 +133,18 @@ impl Large {
         }
     }
 
-    /// Takes what came of all pieces of a pass.
-    fn take(&mut self, py: Python<'_>, results: Vec<Vec<u8>>) -> PyResult<()> {
+    /// Takes what came of all pieces of a pass, which took so many seconds.
+    fn take(&mut self, py: Python<'_>, results: Vec<PyBackedBytes>, seconds: f64) -> PyResult<()> {
         let inner = self.inner_mut()?;
-        py.detach(|| inner.take(joined(&results)?)).map_err(raised)
+        py.detach(|| inner.take(joined(&results)?)).map_err(raised)?;
+        inner.book(seconds);
+        Ok(())
+    }
+
+    /// Passes over all rows so far.
+    #[getter]
+    fn passes(&self) -> PyResult<usize> {
+        Ok(self.inner()?.passes())
     }
 
     /// Clusters the core, whose rows these are.
@@ -273,6 +306,9 @@ pub fn fit_rows<'py>(
     outcome(py, fit, Some(&facts))
 }
 
+/// Labels and margins.
+type Labelled<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>);
+
 /// Labels and margins of rows that are read in the same way.
 #[pyfunction]
 #[pyo3(signature = (model, read, n_rows, n_cols, *, single, threads=1))]
@@ -284,7 +320,7 @@ pub fn predict_rows<'py>(
     n_cols: usize,
     single: bool,
     threads: usize,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<Labelled<'py>> {
     let source = Called { read, n_rows, n_cols, single };
     let store = Kept::new(n_rows);
     watched(py, None, |watch| large::predict_rows(&model.0, &source, threads, watch, &store))?;

@@ -1,5 +1,8 @@
 """Every kind of table gives the same labels, and nothing is changed or copied without need."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -22,6 +25,13 @@ def blobs():
     return datasets.make_blobs(240, 4, 3, random_state=2)[0]
 
 
+def misaligned(X):
+    """The same rows, as a network or a file may bring them."""
+    found = np.frombuffer(b"x" + X.tobytes(), dtype=X.dtype, offset=1).reshape(X.shape)
+    assert not found.flags.aligned
+    return found
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_containers_agree(blobs, dtype, tmp_path):
     X = np.ascontiguousarray(blobs, dtype=dtype)
@@ -32,6 +42,7 @@ def test_containers_agree(blobs, dtype, tmp_path):
         "fortran": np.asfortranarray(X),
         "strided": np.repeat(X, 2, axis=0)[::2],
         "read-only map": np.load(tmp_path / "x.npy", mmap_mode="r"),
+        "at an odd byte": misaligned(X),
         "pandas": pd.DataFrame(X, columns=names),
         "polars": pl.DataFrame(X, schema=names),
         "pyarrow": pa.table({name: X[:, j] for j, name in enumerate(names)}),
@@ -140,3 +151,178 @@ def test_values_that_are_not_numbers_are_refused(blobs, value):
     X[7, 2] = value
     with pytest.raises(ValueError, match="NaN|infinity"):
         fitted(X)
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    """More rows than the cores of the tests have."""
+    return datasets.make_mixture(6000, 7, 4, random_state=3)[0].astype(np.float32)
+
+
+def cored(X, **settings):
+    return OBCut(**{"n_clusters": 4, "graph": "distance", "random_state": 0, "core_rows": 900} | settings).fit(X)
+
+
+def same_fit(a, b):
+    assert a._model.to_bytes() == b._model.to_bytes()
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_array_equal(a.confidence_, b.confidence_)
+
+
+def test_large_tables_are_clustered_by_their_core(mixture, tmp_path):
+    model = cored(mixture)
+    assert model.large_["core_rows"] == 900 and model.large_["passes"] == len(model.large_["pass_seconds"])
+    assert len(model.large_["moved"]) == model.large_["passes"] - 2
+    assert model.labels_.shape == (6000,)
+    np.testing.assert_array_equal(model.predict(mixture), model.labels_)
+    for rows in ["auto", "all", 6000]:
+        assert cored(mixture, core_rows=rows).large_ is None
+    assert cored(mixture, core_rows=5999).large_["core_rows"] == 5999
+    for rows in [900, "auto", "all"]:
+        cored(mixture, core_rows=rows).save(tmp_path / "m.safetensors")
+        assert OBCut.load(tmp_path / "m.safetensors").core_rows == rows
+    paper = OBCut(4, preset="paper", n_anchors=20, max_iter=2, random_state=0).fit(mixture[:500])
+    paper.save(tmp_path / "m.safetensors")
+    assert OBCut.load(tmp_path / "m.safetensors").core_rows == "all"
+    for wrong in [0, "some", 1.5]:
+        with pytest.raises(ValueError, match="core_rows"):
+            cored(mixture, core_rows=wrong)
+
+
+class Sliced:
+    """The least that a table on disk is: it counts what is read at once."""
+
+    def __init__(self, X):
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self.most = 0
+
+    def __getitem__(self, rows):
+        assert isinstance(rows, slice)
+        found = self.X[rows].copy()
+        self.most = max(self.most, len(found))
+        return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tables_on_disk_give_the_same_bits(mixture, tmp_path, dtype, weighted):
+    X = np.ascontiguousarray(mixture, dtype=dtype)
+    weights = np.arange(len(X)) % 3 if weighted else None
+
+    def model(table):
+        return OBCut(4, graph="distance", core_rows=900, random_state=0).fit(table, sample_weight=weights)
+
+    expected = model(X)
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / "odd").write_bytes(b"odd" + X.tobytes())
+    np.save(tmp_path / "f.npy", np.asfortranarray(X))
+    np.save(tmp_path / "s.npy", X.astype(X.dtype.newbyteorder()))
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        tables = {
+            "map": np.load(tmp_path / "x.npy", mmap_mode="r"),
+            "map at an odd byte": np.memmap(tmp_path / "odd", dtype, "r", offset=3, shape=X.shape),
+            "path": tmp_path / "x.npy",
+            "text": str(tmp_path / "x.npy"),
+            "fortran": tmp_path / "f.npy",
+            "swapped": tmp_path / "s.npy",
+            "h5py": file.create_dataset("plain", data=X),
+            "h5py in chunks": file.create_dataset("chunks", data=X, chunks=(1000, 3), compression="gzip"),
+            "zarr": zarr.array(X, chunks=(700, 4)),
+            "slices": Sliced(X),
+        }
+        for name, table in tables.items():
+            found = model(table)
+            assert found._model.to_bytes() == expected._model.to_bytes(), name
+            np.testing.assert_array_equal(found.labels_, expected.labels_, err_msg=name)
+            np.testing.assert_array_equal(found.confidence_, expected.confidence_, err_msg=name)
+            np.testing.assert_array_equal(found.predict(table), expected.labels_, err_msg=name)
+            np.testing.assert_array_equal(found.predict_confidence(table), expected.confidence_, err_msg=name)
+            links = found.transform(table)
+            assert links.dtype == dtype and (links != expected.transform(X)).nnz == 0
+            assert found.score(table) == expected.score(X)
+            assert found.n_features_in_ == 7 and found.large_["core_rows"] == 900
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", ">i2", "u2", "f2", "i4", "i8", "f8"])
+def test_other_numbers_are_read_piece_by_piece(mixture, dtype):
+    X = (mixture * 20).astype(dtype)
+    single = dtype not in ("i4", "i8", "f8")
+    wide = X.astype(np.float32 if single else np.float64)
+    same_fit(cored(Sliced(X)), cored(wide))
+    # A table that is not large is read at once.
+    same_fit(cored(Sliced(X), core_rows="auto"), cored(wide, core_rows="auto"))
+
+
+def test_what_is_read_at_once_is_small():
+    X = datasets.make_mixture(60_000, 64, 4, random_state=3)[0].astype(np.float32)
+    table = Sliced(X)
+    model = cored(table)
+    assert 0 < table.most <= 20_000
+    table.most = 0
+    model.predict(table)
+    assert 0 < table.most <= 20_000
+
+
+def test_tables_on_disk_are_refused_with_a_reason(mixture, tmp_path):
+    X = mixture.copy()
+    X[4321, 5] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    for table in [tmp_path / "x.npy", Sliced(X)]:
+        with pytest.raises(ValueError, match="4321|4322"):
+            cored(table)
+        with pytest.raises(ValueError, match="4321|4322"):
+            cored(mixture).predict(table)
+    with pytest.raises(ValueError, match="2D array"):
+        cored(Sliced(mixture[:, 0]))
+    with pytest.raises(ValueError, match="real numbers"):
+        cored(Sliced(mixture.astype(complex)))
+    with pytest.raises(ValueError, match="3 features, but OBCut is expecting 7"):
+        cored(mixture).predict(Sliced(mixture[:, :3]))
+    with pytest.raises(ValueError, match="sample"):
+        cored(Sliced(mixture[:0]))
+    with pytest.raises(ValueError, match="sample_weight"):
+        OBCut(4, core_rows=900).fit(Sliced(mixture), sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match="x.xlsx: only NPY files"):
+        cored("x.xlsx")
+    with pytest.raises(FileNotFoundError):
+        cored("none.npy")
+
+    class Torn(Sliced):
+        def __getitem__(self, rows):
+            if rows.stop > 3000:
+                raise OSError("the disk is gone")
+            return super().__getitem__(rows)
+
+    with pytest.raises(RuntimeError, match="the disk is gone"):
+        cored(Torn(mixture))
+
+
+MEMORY = """
+import sys, threading, time
+import numpy as np
+from obcut import OBCut
+
+def own():
+    line = next(line for line in open("/proc/self/status") if line.startswith("RssAnon"))
+    return int(line.split()[1]) * 1024
+
+def watch():
+    while True:
+        most.append(max(most.pop(), own()))
+        time.sleep(0.005)
+
+X = np.load(sys.argv[1], mmap_mode="r")
+start = own()
+most = [start]
+threading.Thread(target=watch, daemon=True).start()
+OBCut(3, graph="distance", core_rows=2000, random_state=0).fit(X).predict(X)
+print((most[0] - start) / X.nbytes)
+"""
+
+
+def test_a_map_is_not_loaded(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((400_000, 64), dtype=np.float32))
+    done = subprocess.run([sys.executable, "-c", MEMORY, tmp_path / "x.npy"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.6, done.stdout

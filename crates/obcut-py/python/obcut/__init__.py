@@ -5,7 +5,8 @@ ones, and `BipartiteCut`, which clusters both sides of a graph that you already
 have. The methods that OBCut is compared with are estimators too: `SSC`, `ESCG`,
 `SSCOMP`, `LSC`, `FastESC`, `EulerSC`, `USPEC`, `RKSC`, `DCDPASC` and `KMeans`.
 `obcut.metrics` holds the usual scores, `obcut.datasets` a few data sets,
-`obcut.plot` pictures (with matplotlib).
+`obcut.plot` pictures (with matplotlib), `obcut.dask` an `OBCut` for tables on many
+machines (with Dask).
 """
 
 import importlib
@@ -43,7 +44,7 @@ _MODULES = {"BipartiteCut": "obcut._bipartite", "OBCut": "obcut._estimator"}
 
 
 def __getattr__(name):
-    if name in ("datasets", "metrics", "plot"):
+    if name in ("dask", "datasets", "metrics", "plot"):
         return importlib.import_module(f"obcut.{name}")
     if name in __all__:
         return getattr(importlib.import_module(_MODULES.get(name, "obcut._methods")), name)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 __version__: str
 __all__ = [
+    "Large",
     "Model",
     "__version__",
     "ami",
@@ -17,19 +18,25 @@ __all__ = [
     "cut",
     "digits",
     "fit",
+    "fit_rows",
+    "is_large",
     "main",
+    "merge",
     "method_settings",
     "mixture",
     "moons",
     "nmi",
+    "predict_rows",
     "report",
     "rings",
+    "run_task",
     "scores",
     "subspaces",
 ]
 
 _Table = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Listener = Callable[[str, int, int, float | None, tuple[int, int]], object]
+_Read = Callable[[Any, Any], NDArray[Any]]
 _Labelled = tuple[NDArray[Any], NDArray[np.int32]]
 
 @final
@@ -83,6 +90,49 @@ def fit(
     names: Sequence[str] | None = None,
     listener: _Listener | None = None,
 ) -> dict[str, Any]: ...
+
+@final
+class Large:
+    def __new__(
+        cls,
+        settings: str,
+        n_rows: int,
+        n_cols: int,
+        *,
+        single: bool,
+        paper: bool = False,
+        init: Sequence[int] | None = None,
+        anchors: NDArray[np.float64] | None = None,
+    ) -> Large: ...
+    @property
+    def passes(self) -> int: ...
+    def next(self) -> Any: ...
+    def take(self, results: Sequence[bytes], seconds: float) -> None: ...
+    def take_core(self, table: _Table, listener: _Listener | None = None) -> None: ...
+    def finish(self, names: Sequence[str] | None = None) -> dict[str, Any]: ...
+
+def is_large(
+    settings: str, n_rows: int, n_cols: int, *, paper: bool = False, anchors: NDArray[np.float64] | None = None
+) -> bool: ...
+def run_task(task: bytes, pieces: Sequence[tuple[_Table, NDArray[np.float64] | None, int]]) -> bytes: ...
+def merge(results: Sequence[bytes]) -> bytes: ...
+def fit_rows(
+    read: _Read,
+    n_rows: int,
+    n_cols: int,
+    settings: str,
+    *,
+    single: bool,
+    paper: bool = False,
+    weights: NDArray[np.float64] | None = None,
+    init: Sequence[int] | None = None,
+    anchors: NDArray[np.float64] | None = None,
+    names: Sequence[str] | None = None,
+    listener: _Listener | None = None,
+) -> dict[str, Any]: ...
+def predict_rows(
+    model: Model, read: _Read, n_rows: int, n_cols: int, *, single: bool, threads: int = 1
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...
 def report(
     model: Model,
     path: str | PathLike[str],

@@ -23,8 +23,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from obcut import _core
 from obcut._input import (
+    Rows,
     check_enough_rows,
     engine_table,
+    read_input,
     read_table,
     read_weights,
     seed_of,
@@ -133,6 +135,11 @@ class OBCut(
     reduce : {"auto", "never"}, default="auto"
         Whether wide tables are rotated to fewer columns first, which keeps all
         distances.
+    core_rows : int, "auto" or "all", default="auto"
+        Distinct rows that a table with more is clustered by, chosen at random, before
+        all rows take part in passes of constant memory. "auto" is 32,768 to 131,072 by
+        the number of features, and more for many clusters or anchors; "all" clusters
+        by all rows, however many there are.
     anchors : array-like of shape (n_anchors, n_features) or None, default=None
         Anchors to use instead of learned ones.
 
@@ -164,6 +171,11 @@ class OBCut(
     explanation_ : dict
         What sets every cluster apart, what was tried, and the scores of other
         numbers of clusters if the number was chosen.
+    large_ : dict or None
+        For a table with more rows than `core_rows`: the distinct rows of its core
+        ("core_rows"), how often all rows were read ("passes"), how many changed
+        their cluster in every round but the first ("moved"), and the seconds of
+        every pass ("pass_seconds"). None for other tables.
     stage_seconds_ : dict
         Seconds of every stage.
     warnings_ : list of str
@@ -224,6 +236,7 @@ class OBCut(
         "sweep_order": [StrOptions({"shuffled", "rows"})],
         "rows_per_anchor": [Interval(Integral, 1, None, closed="left"), StrOptions({"all"})],
         "reduce": [StrOptions({"auto", "never"})],
+        "core_rows": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
         "anchors": ["array-like", None],
     }
 
@@ -259,6 +272,7 @@ class OBCut(
         sweep_order: str = "shuffled",
         rows_per_anchor: int | str = 100,
         reduce: str = "auto",
+        core_rows: int | str = "auto",
         anchors: ArrayLike | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -290,6 +304,7 @@ class OBCut(
         self.sweep_order = sweep_order
         self.rows_per_anchor = rows_per_anchor
         self.reduce = reduce
+        self.core_rows = core_rows
         self.anchors = anchors
 
     @with_callbacks
@@ -299,9 +314,12 @@ class OBCut(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, path} of shape (n_samples, n_features)
             The rows. Single precision stays single, sparse stays sparse; C-contiguous
-            arrays and CSR matrices are read in place.
+            arrays, memory maps among them, and CSR matrices are read in place. The
+            path of a NPY file, and objects with `shape`, `dtype` and slices of rows,
+            such as the arrays of h5py and zarr, are read piece by piece; integers
+            of at most 16 bits and half precision are taken as single precision then.
         y : Ignored
             Not used; here for consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -312,27 +330,44 @@ class OBCut(
         self : OBCut
             The fitted estimator.
         """
-        X = read_table(self, X, reset=True)
+        X = read_input(self, X, reset=True)
+        plan = self._plan(*X.shape)
+        if isinstance(X, Rows) and not self._is_large(plan, *X.shape):
+            X = read_table(self, X.all(), reset=True)
         weights = read_weights(sample_weight, X)
-        settings = self._settings(X.shape[0])
-        init = None if isinstance(self.init, str) else self._start(X.shape[0])
+        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        with listening(self, X, sample_weight) as listener:
+            plan |= {"weights": weights, "names": names, "listener": listener}
+            if isinstance(X, Rows):
+                n_rows, n_cols = X.shape
+                found = _core.fit_rows(X.read, n_rows=n_rows, n_cols=n_cols, single=X.is_single, **plan)
+            else:
+                found = _core.fit(engine_table(X), **plan)
+        self._keep(found)
+        return self
+
+    def _plan(self, n_samples: int, n_features: int) -> dict[str, Any]:
+        """What the engine is told, but for the rows."""
+        settings = self._settings(n_samples)
         anchors = None
         if self.anchors is not None:
             anchors = check_array(self.anchors, dtype=np.float64, order="C")
-            if anchors.shape[1] != X.shape[1]:
-                raise ValueError(f"anchors have {anchors.shape[1]} features, but X has {X.shape[1]} features.")
-        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
-        with listening(self, X, sample_weight) as listener:
-            found = _core.fit(
-                engine_table(X),
-                json.dumps(settings, allow_nan=False),
-                paper=self.preset == "paper",
-                weights=weights,
-                init=init,
-                anchors=anchors,
-                names=names,
-                listener=listener,
-            )
+            if anchors.shape[1] != n_features:
+                raise ValueError(f"anchors have {anchors.shape[1]} features, but X has {n_features} features.")
+        return {
+            "settings": json.dumps(settings, allow_nan=False),
+            "paper": self.preset == "paper",
+            "init": None if isinstance(self.init, str) else self._start(n_samples),
+            "anchors": anchors,
+        }
+
+    @staticmethod
+    def _is_large(plan: dict[str, Any], n_samples: int, n_features: int) -> bool:
+        """Whether a table of this size is clustered by its core."""
+        return _core.is_large(plan["settings"], n_samples, n_features, paper=plan["paper"], anchors=plan["anchors"])
+
+    def _keep(self, found: dict[str, Any]) -> None:
+        """Set the attributes of a fit, and say what there is to say."""
         self._take(found["model"])
         self._facts = found["facts"]
         self.labels_ = found["labels"]
@@ -340,15 +375,15 @@ class OBCut(
         self.objective_ = found["objective"] if found["objective"].size else found["cut"]
         self.n_iter_ = max(found["n_iter"], 1)
         self.converged_ = found["converged"]
+        self.large_ = None if found["large"] is None else json.loads(found["large"])
         self.stage_seconds_ = found["seconds"]
         self.warnings_ = found["warnings"]
         for text in self.warnings_:
             kind = ConvergenceWarning if text.startswith(_STILL_FALLING) else UserWarning
-            warnings.warn(text, kind, stacklevel=CALLER)
+            warnings.warn(text, kind, stacklevel=CALLER + 1)
         if not self.converged_ and not found["objective"].size:
             text = f"the cut was still rising after {self.n_iter_} turns; raise max_iter to go on"
-            warnings.warn(text, ConvergenceWarning, stacklevel=CALLER)
-        return self
+            warnings.warn(text, ConvergenceWarning, stacklevel=CALLER + 1)
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> NDArray[np.int32]:
         """Cluster the rows of a table and return their labels.
@@ -402,7 +437,9 @@ class OBCut(
             Cluster of every row.
         """
         check_is_fitted(self)
-        X = read_table(self, X, reset=False)
+        X = read_input(self, X, reset=False)
+        if isinstance(X, Rows):
+            return self._labelled(X)[0]
         return self._model.predict(engine_table(X), threads_of(self.n_jobs))
 
     def transform(self, X: Any) -> Any:
@@ -420,14 +457,21 @@ class OBCut(
             table if `set_output` asks for a data frame.
         """
         check_is_fitted(self)
-        X = read_table(self, X, reset=False)
-        indptr, indices, data = self._model.transform(engine_table(X), threads_of(self.n_jobs))
-        shape = (X.shape[0], self._n_features_out)
-        kind = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
-        graph = kind((data, indices, indptr), shape=shape)
-        graph.sort_indices()
+        X = read_input(self, X, reset=False)
+        if isinstance(X, Rows):
+            graph = sp.vstack([self._links(piece) for piece in X.pieces()], format="csr")
+        else:
+            graph = self._links(X)
         frame = _get_output_config("transform", estimator=self)["dense"] != "default"
         return graph.toarray() if frame else graph
+
+    def _links(self, X: Any) -> Any:
+        """Links of rows in memory."""
+        indptr, indices, data = self._model.transform(engine_table(X), threads_of(self.n_jobs))
+        kind = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
+        graph = kind((data, indices, indptr), shape=(X.shape[0], self._n_features_out))
+        graph.sort_indices()
+        return graph
 
     def score(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> float:
         """Score rows without labels: how well the clusters hold together, and how even they are.
@@ -435,6 +479,7 @@ class OBCut(
         The mean chance that a step from a row to an anchor and back stays in the
         cluster, times the entropy of the cluster sizes over its largest value. It
         compares settings of one kind of graph; across graphs, trust ``graph="auto"``.
+        All rows are read into memory.
 
         Parameters
         ----------
@@ -451,7 +496,9 @@ class OBCut(
             Between 0 and 1; larger is better.
         """
         check_is_fitted(self)
-        X = read_table(self, X, reset=False)
+        X = read_input(self, X, reset=False)
+        if isinstance(X, Rows):
+            X = read_table(self, X.all(), reset=False)
         weights = read_weights(sample_weight, X)
         return self._model.score(engine_table(X), weights, threads_of(self.n_jobs))
 
@@ -469,8 +516,15 @@ class OBCut(
             Margin of every row, see `confidence_`.
         """
         check_is_fitted(self)
-        X = read_table(self, X, reset=False)
+        X = read_input(self, X, reset=False)
+        if isinstance(X, Rows):
+            return self._labelled(X)[1]
         return self._model.confidence(engine_table(X), threads_of(self.n_jobs))
+
+    def _labelled(self, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Labels and margins of rows that are read piece by piece."""
+        threads = threads_of(self.n_jobs)
+        return _core.predict_rows(self._model, X.read, *X.shape, single=X.is_single, threads=threads)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the model to a file that the command ``obcut predict`` reads as well.
@@ -575,6 +629,8 @@ class OBCut(
                 value = "none"
             if name == "rows_per_anchor" and value == "all":
                 value = None
+            if name == "core_rows" and value == "all":
+                value = 0
             settings[_ENGINE_NAMES.get(name, name)] = _plain(value)
         if isinstance(self.init, str) and self.init != "spectral":
             settings["init"] = self.init
@@ -653,6 +709,7 @@ def _parameters(settings):
         parameters["n_anchors"] = "auto"
     if parameters["rows_per_anchor"] is None:
         parameters["rows_per_anchor"] = "all"
+    parameters["core_rows"] = {None: "auto", 0: "all"}.get(parameters["core_rows"], parameters["core_rows"])
     if parameters["anchor_weights"] == "none":
         parameters["anchor_weights"] = None
     if not isinstance(parameters["init"], str):

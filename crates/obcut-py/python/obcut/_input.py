@@ -1,6 +1,8 @@
 """What the estimators share: tables, seeds, threads, as the engine takes them."""
 
 import numbers
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import joblib
@@ -14,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 DTYPES = [np.float64, np.float32]
 
 
-def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = False) -> Any:
+def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = False, is_checked: bool = True) -> Any:
     """Check a table as scikit-learn does; nothing is copied that the engine can read in place."""
     return validate_data(
         estimator,
@@ -24,8 +26,104 @@ def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = Fals
         accept_large_sparse=True,
         dtype=np.float32 if _is_single(X) else DTYPES,
         order="C",
+        ensure_all_finite=is_checked,
         ensure_non_negative=non_negative,
     )
+
+
+class Rows:
+    """Rows that are read piece by piece from what has `shape`, `dtype` and slices of rows.
+
+    Single precision, half precision and integers of at most 16 bits come in single
+    precision, which holds all of their values; the rest in double.
+    """
+
+    #: Numbers in a piece, about.
+    PIECE = 1 << 20
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.shape: tuple[int, int] = tuple(map(int, source.shape))  # type: ignore[assignment]
+        dtype = np.dtype(source.dtype)
+        if dtype.kind not in "fiub":
+            raise ValueError(f"the rows have the type {dtype}, but must be real numbers.")
+        self.is_single = dtype.kind == "b" or dtype.itemsize <= (4 if dtype.kind == "f" else 2)
+        self.dtype = np.dtype(np.float32 if self.is_single else np.float64)
+        chunks: Any = getattr(source, "chunks", None)
+        self._block = int(chunks[0]) if _is_regular(chunks) else max(1, (1 << 16) // max(1, self.shape[1]))
+
+    def read(self, start: Any, stop: int | None) -> NDArray[Any]:
+        """Rows from `start` to `stop`; or, without `stop`, those of the ascending numbers `start`."""
+        if stop is not None:
+            return aligned(self.source[start:stop], self.dtype)
+        # Whole blocks, of which rows are picked: libraries are slow when asked for scattered rows.
+        found = np.empty((len(start), self.shape[1]), dtype=self.dtype)
+        blocks, places = np.unique(np.asarray(start) // self._block, return_index=True)
+        for block, at, end in zip(blocks, places, [*places[1:], len(start)], strict=True):
+            first = int(block) * self._block
+            rows = np.asarray(self.source[first : min(first + self._block, self.shape[0])])
+            found[at:end] = rows[start[at:end] - first]
+        return found
+
+    def pieces(self) -> Iterator[NDArray[Any]]:
+        """All rows, some at a time."""
+        step = max(1, self.PIECE // max(1, self.shape[1]))
+        for start in range(0, self.shape[0], step):
+            yield self.read(start, min(start + step, self.shape[0]))
+
+    def all(self) -> NDArray[Any]:
+        """All rows at once."""
+        return self.read(0, self.shape[0])
+
+
+def _is_regular(chunks: Any) -> bool:
+    return isinstance(chunks, tuple) and len(chunks) == 2 and all(isinstance(c, numbers.Integral) for c in chunks)
+
+
+def open_table(path: str | os.PathLike[str]) -> Any:
+    """What is in a file, without reading it: something that `read_input` takes."""
+    name = os.fspath(path)
+    if name.endswith(".npy"):
+        return np.load(name, mmap_mode="r", allow_pickle=False)
+    raise ValueError(f"{name}: only NPY files are read by path; read others first, or use the command obcut.")
+
+
+def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Check a table, which may be on disk: `Rows` where it is read piece by piece, else as `read_table`."""
+    if isinstance(X, (str, os.PathLike)):
+        X = open_table(X)
+    if not _is_sliced(X):
+        # A map may be larger than memory, and the engine looks at the values in any case.
+        return read_table(estimator, X, reset=reset, is_checked=not isinstance(X, np.memmap))
+    if len(X.shape) != 2:
+        raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead.")
+    rows = Rows(X)
+    # scikit-learn looks at the shape only; the engine looks at the values.
+    validate_data(estimator, _stand_in(rows), reset=reset, skip_check_array=True)
+    if min(rows.shape) == 0:
+        raise ValueError(f"Found array with shape {rows.shape} while a minimum of 1 sample and feature is required.")
+    return rows
+
+
+def _is_sliced(X: Any) -> bool:
+    """Whether rows are to be read in slices, since the whole may not fit into memory."""
+    if isinstance(X, np.memmap):
+        is_plain = X.dtype in DTYPES and X.dtype.isnative and X.flags.c_contiguous and X.flags.aligned
+        return X.ndim != 2 or not is_plain
+    if isinstance(X, (np.ndarray, np.generic)) or sp.issparse(X) or hasattr(X, "iloc"):
+        return False
+    if not all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")):
+        return False
+    try:
+        np.dtype(X.dtype)
+    except TypeError:  # a type of another library
+        return False
+    return True
+
+
+def _stand_in(X: Any) -> Any:
+    """An array of the same shape that takes no memory."""
+    return np.broadcast_to(np.zeros((), dtype=X.dtype), X.shape) if isinstance(X, Rows) else X
 
 
 def _is_single(X: Any) -> bool:
@@ -36,16 +134,21 @@ def _is_single(X: Any) -> bool:
     return isinstance(types, list) and bool(types) and {str(t) for t in types} <= {"Float32", "float"}
 
 
+def aligned(array: Any, dtype: Any = None) -> NDArray[Any]:
+    """An array as the engine reads it: one that came by a network or from a file may begin at any byte."""
+    return np.require(array, dtype, ["C", "A"])
+
+
 def engine_table(X: Any) -> Any:
     """The arrays of a checked table: itself, or the parts of a sparse one."""
     if not sp.issparse(X):
-        return X
+        return aligned(X)
     short = X.indptr.dtype == X.indices.dtype == np.int32
     index = np.int32 if short else np.int64
     return (
-        np.ascontiguousarray(X.indptr, dtype=index),
-        np.ascontiguousarray(X.indices, dtype=index),
-        np.ascontiguousarray(X.data),
+        aligned(X.indptr, index),
+        aligned(X.indices, index),
+        aligned(X.data),
         X.shape[1],
     )
 
@@ -54,8 +157,8 @@ def read_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]
     """Weights in double precision, or None when all rows count alike."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.ascontiguousarray(weights)
+    weights = _check_sample_weight(sample_weight, _stand_in(X), dtype=np.float64, ensure_non_negative=True)
+    return aligned(weights)
 
 
 def seed_of(random_state: int | np.random.RandomState | None) -> int:
