@@ -7,6 +7,7 @@
 mod arrays;
 mod data;
 mod errors;
+mod files;
 mod fit;
 mod large;
 mod methods;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::data::{blobs, digits, mixture, moons, rings, subspaces};
+    #[pymodule_export]
+    use super::files::RowFile;
     #[pymodule_export]
     use super::fit::{cut, fit};
     #[pymodule_export]

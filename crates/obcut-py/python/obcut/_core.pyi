@@ -11,6 +11,7 @@ __version__: str
 __all__ = [
     "Large",
     "Model",
+    "RowFile",
     "__version__",
     "ami",
     "blobs",
@@ -90,6 +91,18 @@ def fit(
     names: Sequence[str] | None = None,
     listener: _Listener | None = None,
 ) -> dict[str, Any]: ...
+
+@final
+class RowFile:
+    def __new__(cls, path: str | PathLike[str], needed: Sequence[str] | None = None) -> RowFile: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def names(self) -> list[str] | None: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: slice) -> NDArray[Any]: ...
 
 @final
 class Large:

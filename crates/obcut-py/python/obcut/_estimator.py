@@ -26,8 +26,8 @@ from obcut._input import (
     Rows,
     check_enough_rows,
     engine_table,
+    load,
     read_input,
-    read_table,
     read_weights,
     seed_of,
     threads_of,
@@ -173,9 +173,10 @@ class OBCut(
         numbers of clusters if the number was chosen.
     large_ : dict or None
         For a table with more rows than `core_rows`: the distinct rows of its core
-        ("core_rows"), how often all rows were read ("passes"), how many changed
-        their cluster in every round but the first ("moved"), and the seconds of
-        every pass ("pass_seconds"). None for other tables.
+        ("core_rows"), how often all rows were read ("passes"), the share of the core
+        that the next rule would move after every round ("moved"), the part by which
+        it would raise the cut ("gain"), and the seconds of every pass
+        ("pass_seconds"). None for other tables.
     stage_seconds_ : dict
         Seconds of every stage.
     warnings_ : list of str
@@ -317,9 +318,10 @@ class OBCut(
         X : {array-like, sparse matrix, path} of shape (n_samples, n_features)
             The rows. Single precision stays single, sparse stays sparse; C-contiguous
             arrays, memory maps among them, and CSR matrices are read in place. The
-            path of a NPY file, and objects with `shape`, `dtype` and slices of rows,
-            such as the arrays of h5py and zarr, are read piece by piece; integers
-            of at most 16 bits and half precision are taken as single precision then.
+            path of a file, a folder or a pattern (NPY, Parquet, CSV), and objects with
+            `shape`, `dtype` and slices of rows, such as the arrays of h5py and zarr, are
+            read piece by piece; integers of at most 16 bits and half precision are taken
+            as single precision then.
         y : Ignored
             Not used; here for consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -333,7 +335,7 @@ class OBCut(
         X = read_input(self, X, reset=True)
         plan = self._plan(*X.shape)
         if isinstance(X, Rows) and not self._is_large(plan, *X.shape):
-            X = read_table(self, X.all(), reset=True)
+            X = load(self, X)
         weights = read_weights(sample_weight, X)
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         with listening(self, X, sample_weight) as listener:
@@ -498,7 +500,7 @@ class OBCut(
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
         if isinstance(X, Rows):
-            X = read_table(self, X.all(), reset=False)
+            X = load(self, X)
         weights = read_weights(sample_weight, X)
         return self._model.score(engine_table(X), weights, threads_of(self.n_jobs))
 
@@ -561,13 +563,15 @@ class OBCut(
             Whether an existing file is replaced.
         """
         check_is_fitted(self)
-        table = None if X is None else engine_table(read_table(self, X, reset=False))
+        if X is not None:
+            X = read_input(self, X, reset=False)
+            X = engine_table(load(self, X) if isinstance(X, Rows) else X)
         _core.report(
             self._model,
             os.fspath(path),
             overwrite=overwrite,
             facts=getattr(self, "_facts", None),
-            table=table,
+            table=X,
             title=title,
             command=self._command(),
             threads=threads_of(self.n_jobs),

@@ -2,6 +2,7 @@
 
 import numbers
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,10 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from . import _core
 
 #: Numbers are read in the precision they come in.
 DTYPES = [np.float64, np.float32]
@@ -80,18 +83,19 @@ def _is_regular(chunks: Any) -> bool:
     return isinstance(chunks, tuple) and len(chunks) == 2 and all(isinstance(c, numbers.Integral) for c in chunks)
 
 
-def open_table(path: str | os.PathLike[str]) -> Any:
+def open_table(path: str | os.PathLike[str], needed: list[str] | None = None) -> Any:
     """What is in a file, without reading it: something that `read_input` takes."""
     name = os.fspath(path)
-    if name.endswith(".npy"):
+    if name.endswith(".npy") and os.path.exists(name):
         return np.load(name, mmap_mode="r", allow_pickle=False)
-    raise ValueError(f"{name}: only NPY files are read by path; read others first, or use the command obcut.")
+    return _core.RowFile(name, needed)
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check a table, which may be on disk: `Rows` where it is read piece by piece, else as `read_table`."""
     if isinstance(X, (str, os.PathLike)):
-        X = open_table(X)
+        known = [] if reset else getattr(estimator, "feature_names_in_", [])
+        X = open_table(X, [str(name) for name in known])
     if not _is_sliced(X):
         # A map may be larger than memory, and the engine looks at the values in any case.
         return read_table(estimator, X, reset=reset, is_checked=not isinstance(X, np.memmap))
@@ -99,10 +103,22 @@ def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
         raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead.")
     rows = Rows(X)
     # scikit-learn looks at the shape only; the engine looks at the values.
-    validate_data(estimator, _stand_in(rows), reset=reset, skip_check_array=True)
+    with warnings.catch_warnings():
+        # Columns of a file are found by their names when it is opened.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        validate_data(estimator, _stand_in(rows), reset=reset, skip_check_array=True)
+    if reset and getattr(X, "names", None):
+        estimator.feature_names_in_ = np.asarray(X.names, dtype=object)
     if min(rows.shape) == 0:
         raise ValueError(f"Found array with shape {rows.shape} while a minimum of 1 sample and feature is required.")
     return rows
+
+
+def load(estimator: Any, rows: Rows) -> Any:
+    """All rows, checked as a table in memory; the names of their columns stay."""
+    table = aligned(rows.all())
+    assert_all_finite(table, input_name="X", estimator_name=type(estimator).__name__)
+    return table
 
 
 def _is_sliced(X: Any) -> bool:

@@ -1,0 +1,78 @@
+//! Tables in files, read in slices.
+
+use std::path::PathBuf;
+
+use numpy::{PyArray1, PyArrayMethods};
+use obcut::{Matrix, RowSource};
+use obcut_data::{Error, LoadOptions, RowTable, Source};
+use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PySlice;
+
+use crate::errors::raised;
+
+/// A table in a file, a folder or the files of a pattern: NPY, Parquet, CSV. Slices of its rows are
+/// arrays. `needed` are names of columns to take, in this order.
+#[pyclass(frozen, module = "obcut._core")]
+pub struct RowFile(RowTable);
+
+#[pymethods]
+impl RowFile {
+    #[new]
+    #[pyo3(signature = (path, needed=None))]
+    fn new(py: Python<'_>, path: PathBuf, needed: Option<Vec<String>>) -> PyResult<Self> {
+        let options = LoadOptions { needed: needed.unwrap_or_default(), ..LoadOptions::default() };
+        // Signals are looked at while text is read, which may take minutes.
+        let mut go_on = |_| Python::attach(|py| py.check_signals()).is_ok();
+        let opened = py.detach(|| {
+            let sources = obcut_data::expand(&Source::Path(path))?;
+            obcut_data::open_rows(&sources, &options, None, &mut go_on)
+        });
+        opened.map(Self).map_err(|error| match error {
+            Error::Cancelled => PyKeyboardInterrupt::new_err(()),
+            Error::NotFound { .. } => PyFileNotFoundError::new_err(error.to_string()),
+            other => PyValueError::new_err(other.to_string()),
+        })
+    }
+
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.0.n_rows(), self.0.n_cols())
+    }
+
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        if self.0.is_single() { "float32" } else { "float64" }
+    }
+
+    /// Names of the columns, where the file has them.
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        self.0.feature_names.clone()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.n_rows()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PySlice>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let at = rows.indices(self.0.n_rows() as isize)?;
+        if at.step != 1 {
+            return Err(PyTypeError::new_err("only rows that follow each other can be read"));
+        }
+        let (start, end) = (at.start as usize, (at.start + at.slicelength as isize) as usize);
+        Ok(match py.detach(|| self.0.read(start..end)).map_err(raised)? {
+            Matrix::Dense32 { values, n_rows, n_cols } => {
+                PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+            }
+            Matrix::Dense64 { values, n_rows, n_cols } => {
+                PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+            }
+            _ => return Err(PyTypeError::new_err("files are read as dense rows")),
+        })
+    }
+}
