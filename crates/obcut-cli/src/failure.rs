@@ -144,7 +144,7 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
     }
     Some(match cause.downcast_ref::<obcut::Error>()? {
         obcut::Error::Params(_) => ("usage", 2),
-        obcut::Error::Data(_) => ("data", 3),
+        obcut::Error::Data(_) | obcut::Error::Read { .. } => ("data", 3),
         obcut::Error::Model(_) => ("model", 3),
         obcut::Error::Cancelled => ("interrupted", INTERRUPTED),
         _ => ("failed", 1),

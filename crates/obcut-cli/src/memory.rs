@@ -46,8 +46,8 @@ fn free() -> Option<u64> {
 /// Bytes that a fit takes beside the table: those of its core, or of all rows.
 fn fit_bytes(params: &Params, rows: u64, cols: usize, value_bytes: usize) -> u64 {
     let core = (large::core_rows(params, cols) as u64).min(rows);
-    // The core is copied out of the table, and once more in samples.
-    let copy = if core < rows { cols as u64 * value_bytes as u64 } else { 0 };
+    // The core is copied out of the table; all rows, when they are the core, are read at once.
+    let copy = cols as u64 * value_bytes as u64;
     BASE.saturating_add(core.saturating_mul(copy + PER_CORE_ROW))
 }
 
@@ -58,7 +58,9 @@ pub fn way(size: &Measure, params: &Params, given: Option<u64>) -> Result<Way, F
         return Ok(Way::Load);
     };
     let beside = fit_bytes(params, rows, cols, size.value_bytes);
-    let whole = bytes.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
+    let is_large = large::is_large(params, rows as usize, cols);
+    let table = if is_large { bytes } else { 0 };
+    let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
     if whole <= limit {
         return Ok(Way::Load);
     }

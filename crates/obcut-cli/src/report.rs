@@ -339,7 +339,8 @@ impl RowLabels {
         }
     }
 
-    fn table(&self) -> LabelTable<'_> {
+    /// As it is written.
+    pub fn table(&self) -> LabelTable<'_> {
         LabelTable {
             labels: &self.labels,
             second: self.margins.as_ref().map(|m| &m.0[..]),

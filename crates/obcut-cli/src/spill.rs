@@ -1,7 +1,7 @@
 //! Labels of a table that is read in pieces, in a file until all are known; and the state of a run.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use anyhow::{Context as _, bail};
 use obcut::large::Store;
 use obcut::{Error, RowScore};
-use obcut_data::{LabelTable, LabelWriter, Source};
+use obcut_data::{LabelTable, LabelWriter, LoadOptions, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::args::Targets;
@@ -108,6 +108,10 @@ impl Spill {
 
     /// Writes all labels to their file, as a stream.
     pub fn write_to(&self, path: &Path, force: bool) -> anyhow::Result<()> {
+        if path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("json")) {
+            // A document is written whole.
+            return Ok(obcut_data::write_labels(path, &self.load()?.table(), force)?);
+        }
         let mut writer = LabelWriter::new(path, force, self.n_rows, self.with_margins)?;
         self.each(|table| Ok(writer.push(table)?))?;
         Ok(writer.finish()?)
@@ -185,7 +189,9 @@ impl Rows {
 struct Header {
     obcut_checkpoint: u32,
     /// Name, length and time of change of every file.
-    files: Vec<(String, u64, u64)>,
+    files: Vec<(String, u64, u128)>,
+    /// How they are read.
+    options: String,
     with_margins: bool,
 }
 
@@ -206,10 +212,20 @@ impl Keeper {
     pub fn new(
         args: &CheckpointArgs,
         scratch: Option<&Path>,
-        sources: &[Source],
+        (sources, options): (&[Source], &LoadOptions),
         (n_rows, with_margins): (usize, bool),
     ) -> anyhow::Result<Self> {
-        let header = Header { obcut_checkpoint: FORMAT, files: stamps(sources)?, with_margins };
+        if args.checkpoint.is_some() && sources.contains(&Source::Stdin) {
+            bail!(Fault::Usage(
+                "--checkpoint needs a table that can be read again, not '-'".into()
+            ));
+        }
+        let header = Header {
+            obcut_checkpoint: FORMAT,
+            files: stamps(sources)?,
+            options: format!("{options:?}"),
+            with_margins,
+        };
         let (spill, saved) = match &args.checkpoint {
             None => {
                 let folder = scratch.map_or_else(std::env::temp_dir, Path::to_path_buf);
@@ -226,6 +242,12 @@ impl Keeper {
                     .truncate(saved.is_none())
                     .open(folder.join(LABELS))
                     .with_context(told)?;
+                if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                    bail!(Fault::Usage(format!(
+                        "another run works on {}; wait for it, or name another folder",
+                        folder.display()
+                    )));
+                }
                 (Spill { file: Mutex::new(file), n_rows, with_margins }, saved)
             }
         };
@@ -312,12 +334,12 @@ impl Store for Keeper {
 }
 
 /// Name, length and time of change of files.
-fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u64)>> {
-    let stamp = |source: &Source| -> anyhow::Result<(String, u64, u64)> {
+fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u128)>> {
+    let stamp = |source: &Source| -> anyhow::Result<(String, u64, u128)> {
         let Source::Path(path) = source else { return Ok((source.display(), 0, 0)) };
         let meta = fs::metadata(path).with_context(|| source.display())?;
         let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Ok((source.display(), meta.len(), changed.map_or(0, |time| time.as_secs())))
+        Ok((source.display(), meta.len(), changed.map_or(0, |time| time.as_nanos())))
     };
     sources.iter().map(stamp).collect()
 }

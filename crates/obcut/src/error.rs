@@ -183,6 +183,16 @@ pub enum DataError {
         /// Its weight.
         weight: f64,
     },
+    /// Weights of a large table that are too large, too small or too different to be added up.
+    #[error(
+        "the weight of row {row} is {weight:e}; in a table of so many rows weights must lie between 1e-100 and 1e100, and none above 1e7 times their mean: rescale or cap them"
+    )]
+    WeightRange {
+        /// Row, from 0.
+        row: usize,
+        /// Its weight.
+        weight: f64,
+    },
     /// All weights are zero.
     #[error("all sample weights are 0; at least one row needs a positive weight")]
     NoWeight,

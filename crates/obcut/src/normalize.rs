@@ -136,6 +136,35 @@ pub fn check_finite(samples: &Samples<'_>, context: &Context<'_>) -> Result<(), 
     }
 }
 
+/// The same on this thread, for a piece of the rows.
+pub(crate) fn check_row_by_row(samples: &Samples<'_>) -> Result<(), Error> {
+    let (mut count, mut first, mut large) = (0, None, None);
+    for i in 0..samples.n_rows() {
+        samples.each(i, |f, v| {
+            if !v.is_finite() {
+                count += 1;
+                first = first.or(Some((i, f, v)));
+            } else if v.abs() > LIMIT {
+                large = large.or(Some((i, f, v)));
+            }
+        });
+    }
+    judged(count, first, large)
+}
+
+/// A place of the table and what is there.
+type Place = Option<(usize, usize, f64)>;
+
+fn judged(count: usize, first: Place, large: Place) -> Result<(), Error> {
+    match (first, large) {
+        (Some((row, col, value)), _) => Err(DataError::NotFinite { row, col, value, count }.into()),
+        (None, Some((row, col, value))) => {
+            Err(DataError::TooLarge { row, col, value, limit: LIMIT }.into())
+        }
+        (None, None) => Ok(()),
+    }
+}
+
 fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
     let (mut count, mut first, mut large) = (0, None, None);
     context.fold(
@@ -160,13 +189,7 @@ fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
             large = large.or(part_large);
         },
     )?;
-    match (first, large) {
-        (Some((row, col, value)), _) => Err(DataError::NotFinite { row, col, value, count }.into()),
-        (None, Some((row, col, value))) => {
-            Err(DataError::TooLarge { row, col, value, limit: LIMIT }.into())
-        }
-        (None, None) => Ok(()),
-    }
+    judged(count, first, large)
 }
 
 /// The entries of a row, zeros possibly left out.

@@ -237,10 +237,16 @@ impl Job {
     /// Whether the table is loaded or read in pieces.
     fn way(&self) -> anyhow::Result<Way> {
         let size = obcut_data::measure(&self.sources, &self.options)?;
-        if self.checkpoint.checkpoint.is_some() && size.in_pieces {
-            return Ok(Way::Pieces);
+        let way = memory::way(&size, &self.params, self.memory.memory)?;
+        if self.checkpoint.checkpoint.is_none() {
+            return Ok(way);
         }
-        Ok(memory::way(&size, &self.params, self.memory.memory)?)
+        if !size.in_pieces {
+            bail!(Fault::Usage(
+                "--checkpoint is for tables that are read in pieces: NPY, Parquet or CSV".into()
+            ));
+        }
+        Ok(Way::Pieces)
     }
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
@@ -375,7 +381,7 @@ impl Job {
         self.check_anchors(table.n_cols())?;
         let about_file = |error: obcut::Error| about_table(&self.source, &table, error);
         let size = (table.n_rows(), self.margins);
-        let keeper = Keeper::new(&self.checkpoint, scratch, &self.sources, size)?;
+        let keeper = Keeper::new(&self.checkpoint, scratch, (&self.sources, &self.options), size)?;
         let Targets { labels, second, report, .. } = &self.targets;
         keeper.tidy(labels.iter().chain(second).chain(report))?;
         if self.checkpoint.resume {

@@ -75,6 +75,9 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     if rows == 0 || features == 0 || clusters == 0 {
         bail!(Fault::Usage("rows, features and clusters must be 1 or more".into()));
     }
+    if rows.checked_mul(features).and_then(|n| n.checked_mul(4)).is_none() || features > 1 << 24 {
+        bail!(Fault::Usage(format!("{rows} rows x {features} features are too many")));
+    }
     if clusters > rows {
         bail!(Fault::Usage(format!("{clusters} clusters cannot be made from {rows} rows")));
     }
@@ -111,8 +114,8 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         }
         Ok(())
     };
-    let written =
-        interrupt::watched(|| obcut_data::write_npy(file, *force, (rows, features), fill));
+    // A signal is seen between two batches, and no half file stays behind.
+    let written = interrupt::saving(|| obcut_data::write_npy(file, *force, (rows, features), fill));
     if interrupt::requested() {
         return Err(obcut::Error::Cancelled.into());
     }

@@ -200,7 +200,8 @@ impl Job {
         let (table, input) = input::open(&self.sources, &self.options, scratch, watch)?;
         self.check_columns(table.n_cols())?;
         let size = (table.n_rows(), self.margins);
-        let keeper = Keeper::new(&CheckpointArgs::default(), scratch, &self.sources, size)?;
+        let keeper =
+            Keeper::new(&CheckpointArgs::default(), scratch, (&self.sources, &self.options), size)?;
         watch.phase("labelling");
         let labelling = Instant::now();
         let predicting = || large::predict_rows(&self.model, &table, self.threads, watch, &keeper);

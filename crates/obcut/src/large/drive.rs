@@ -7,24 +7,28 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::round::Labels;
 use super::sums::STRETCH;
 use super::task::{Partial, Piece, Ready, Task, from_bytes, to_bytes};
 use super::{Large, LargeFit, Next, is_large};
 use crate::block::BLOCK;
-use crate::error::{DataError, Error};
+use crate::error::{DataError, Error, ParamError};
 use crate::matrix::{Csr, DenseRef, Matrix, Samples};
+use crate::normalize;
 use crate::observer::{Observer, Progress, Stage};
 use crate::parallel::Context;
+use crate::random::mix;
 use crate::solver::model::Model;
 use crate::solver::params::Params;
 use crate::solver::rule::RowScore;
 use crate::solver::{Fit, check, fit};
 use crate::source::RowSource;
-use crate::table::Table;
 
+/// Pieces that wait to be worked on.
+const AHEAD: usize = 2;
 /// Numbers in a piece, about.
 const PIECE: usize = 1 << 20;
 
@@ -142,34 +146,33 @@ impl<'a> Drive<'a> {
             lock(&failure).get_or_insert(error);
         };
         let next = AtomicUsize::new(start);
-        let (sender, receiver) = sync_channel(self.threads);
-        let receiver = Mutex::new(receiver);
+        let (sender, receiver) = sync_channel(AHEAD);
+        // The workers own it: when they are gone, whatever the reason, the reader does not wait for them.
+        let receiver = Arc::new(Mutex::new(receiver));
+        let (stop, fail, next, work) = (&stop, &fail, &next, &work);
         std::thread::scope(|scope| {
             if let Supply::Source(source) = self.supply {
-                let (stop, fail) = (&stop, &fail);
                 scope.spawn(move || self.read_ahead(source, start, sender, stop, fail));
             } else {
                 drop(sender);
             }
             for _ in 0..self.threads.min(self.n_pieces() - start) {
-                scope.spawn(|| {
+                let receiver = Arc::clone(&receiver);
+                scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
                         if self.observer.cancelled() {
                             fail(Error::Cancelled);
                             break;
                         }
-                        match self.with_next(&next, &receiver, &work) {
+                        match self.with_next(next, &receiver, work) {
                             Ok(true) => {}
                             Ok(false) => break,
                             Err(error) => fail(error),
                         }
                     }
-                    // The reader must not wait for room that nobody makes.
-                    if stop.load(Ordering::Relaxed) {
-                        lock(&receiver).try_iter().for_each(drop);
-                    }
                 });
             }
+            drop(receiver);
         });
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
@@ -256,12 +259,14 @@ impl<'a> Drive<'a> {
         });
         let merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         match result {
-            Ok(()) => merged.partial.ok_or(Error::Cancelled),
+            Ok(()) => merged.partial.ok_or_else(damaged),
             Err(error) => {
-                if self.store.keeps() {
-                    self.save(large, &merged)?;
-                }
-                Err(error)
+                let saved = if self.store.keeps() { self.save(large, &merged) } else { Ok(()) };
+                // What was asked for must be done; any other error says more than this one.
+                Err(match (error, saved) {
+                    (Error::Cancelled, Err(failed)) => failed,
+                    (error, _) => error,
+                })
             }
         }
     }
@@ -282,7 +287,8 @@ impl<'a> Drive<'a> {
     }
 
     fn save(&self, large: &Large, merged: &Merged) -> Result<(), Error> {
-        let state = (large.to_bytes()?, self.piece_rows, merged.due, merged.partial.as_ref());
+        let (due, partial) = (merged.due, merged.partial.as_ref());
+        let state = (large.to_bytes()?, self.piece_rows, due, partial, hash(self.weights));
         self.store.save(&to_bytes(&state)?)
     }
 
@@ -307,6 +313,9 @@ impl<'a> Drive<'a> {
                     seconds[usize::from(labels)] += start.elapsed().as_secs_f64();
                 }
                 Next::Core(rows) => {
+                    if self.store.keeps() {
+                        self.save(&large, &Merged::default())?;
+                    }
                     let core = self.gather(&rows)?;
                     large.take_core(&core.samples()?, self.observer)?;
                     if self.store.keeps() {
@@ -335,6 +344,16 @@ impl Merged {
         }
         Ok(())
     }
+}
+
+fn damaged() -> Error {
+    let detail = "the results of the first pieces are missing: the state is damaged".into();
+    Error::Numeric { stage: "large table", detail }
+}
+
+/// Tells weights apart.
+fn hash(weights: Option<&[f64]>) -> u64 {
+    weights.map_or(0, |weights| weights.iter().fold(1, |hash, w| mix(hash ^ w.to_bits())))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -444,8 +463,13 @@ pub fn fit_rows(
     let mut large = Large::new(params, &like, n)?;
     let mut from = Merged::default();
     if let Some(saved) = saved {
-        let (state, piece_rows, due, partial): (Vec<u8>, usize, usize, Option<Partial>) =
+        let (state, piece_rows, due, partial, of): (Vec<u8>, usize, usize, _, u64) =
             from_bytes(saved)?;
+        if of != hash(weights) {
+            return Err(
+                ParamError::Conflict("the state is of other weights; start anew".into()).into()
+            );
+        }
         large.resume(&state)?;
         drive.piece_rows = piece_rows.clamp(1, STRETCH);
         from = Merged { due: due.min(drive.n_pieces()), partial, ..Merged::default() };
@@ -473,12 +497,11 @@ pub fn predict_rows(
     }
     let like = like(source)?;
     let drive = Drive::new(Supply::Source(source), like, None, threads, observer, store)?;
-    let context = Context::new(1, observer)?;
+    let labels = Labels::new(model, &like);
     let done = AtomicUsize::new(0);
     drive.each_piece(0, |_, piece| {
-        model.check(&piece.samples, &context).map_err(|error| moved(error, piece.first))?;
-        let rows = model.explain_table(&Table::new(piece.samples, &model.scaling), &context)?;
-        store.rows(piece.first, &rows)?;
+        normalize::check_row_by_row(&piece.samples).map_err(|error| moved(error, piece.first))?;
+        store.rows(piece.first, &labels.of(piece))?;
         observer.progress(&Progress {
             stage: Stage::Round,
             iteration: done.fetch_add(1, Ordering::Relaxed) + 1,

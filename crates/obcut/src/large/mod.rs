@@ -30,7 +30,7 @@ pub(crate) use drive::fit_samples;
 pub use drive::{NoStore, Store, fit_rows, predict_rows};
 pub use task::{Partial, Piece, Ready, Task};
 
-use crate::error::Error;
+use crate::error::{DataError, Error, ParamError};
 use crate::graph::Graph;
 use crate::linalg::{factor, simd};
 use crate::matrix::Samples;
@@ -40,7 +40,7 @@ use crate::parallel::Context;
 use crate::random::{Stream, mix};
 use crate::solver::finish::{self, Notes};
 use crate::solver::model::Model;
-use crate::solver::params::{Init, Params};
+use crate::solver::params::{Init, Params, Scale};
 use crate::solver::rule::Rule;
 use crate::solver::trace::{LargeTrace, Trace};
 use crate::solver::update::embedding;
@@ -62,6 +62,9 @@ const STILL: f64 = 1e-3;
 const TOL: f64 = 1e-4;
 /// and after so many.
 const ROUNDS: usize = 10;
+
+/// The largest weight is no more than this many times the mean, or the others would vanish beside it.
+const HEAVIEST: f64 = 1e7;
 
 /// Hashes are looked at up to this many times the share that makes a core, first.
 const MARGIN: f64 = 2.0;
@@ -227,6 +230,12 @@ impl Large {
         check::check(params, (n_rows, n_cols), None)?;
         let single = matches!(like, Samples::Dense32(_));
         let core_rows = core_rows(params, n_cols).min(n_rows);
+        let k = params.k_range.map_or(params.n_clusters, |(low, high)| high.unwrap_or(low));
+        if core_rows < k {
+            let (name, value) = ("core rows", core_rows.to_string());
+            let hint = "there must be at least as many as clusters";
+            return Err(ParamError::Range { name, value, hint }.into());
+        }
         let share = MARGIN * core_rows as f64 / n_rows as f64;
         let cap = if share < 1.0 { (share * 2f64.powi(64)) as u64 } else { u64::MAX };
         let task = Task(Kind::Scan(ScanTask {
@@ -280,7 +289,11 @@ impl Large {
         self.state.step = match (step, partial.0) {
             (Step::Pass(Task(Kind::Scan(task))), Found::Scan(scan)) => self.scanned(task, *scan)?,
             (Step::Second { task: Task(Kind::Second(task)), scan }, Found::Second(sums)) => {
-                let second = task.values(&sums);
+                let mut second = task.values(&sums);
+                if !self.sparse && task.kind == Scale::Standard {
+                    // Every entry of a dense table is stored: nothing is absent, not even by rounding.
+                    second[task.mean.len()..].fill(scan.weight);
+                }
                 let scaling = scan.columns().scaling(task.kind, task.mean, &second);
                 Step::Core { scaling, scan }
             }
@@ -302,6 +315,10 @@ impl Large {
         let kind = columns.kind(self.params.scale);
         let largest_weight = scan.largest_weight;
         let mean = columns.weight / largest_weight / self.n_rows as f64;
+        if mean * HEAVIEST < 1.0 {
+            let row = scan.heaviest as usize;
+            return Err(DataError::WeightRange { row, weight: largest_weight }.into());
+        }
         let unit = power_of_two(largest_weight, mean);
         let second = SecondTask::new(kind, &columns, largest_weight, self.n_rows);
         let picks = scan.sketch.finish();
@@ -313,7 +330,7 @@ impl Large {
             largest_weight,
             unit,
             rows: picks.iter().map(|pick| pick.row).collect(),
-            weights: picks.iter().map(|pick| pick.weight.value() / unit).collect(),
+            weights: picks.iter().map(|pick| pick.weight() / unit).collect(),
         };
         Ok(if second.size.is_empty() {
             Step::Core { scaling: columns.scaling(kind, second.mean, &[]), scan: facts }
@@ -329,8 +346,19 @@ impl Large {
     pub fn take_core(&mut self, rows: &Samples<'_>, observer: &dyn Observer) -> Result<(), Error> {
         let Step::Core { scaling, scan } = &self.state.step else { return Err(mixed()) };
         let mut params = self.params.clone();
+        let k = params.k_range.map_or(params.n_clusters, |(low, _)| low);
+        if rows.n_rows() < k {
+            let n_distinct = rows.n_rows();
+            return Err(DataError::TooFewDistinct { n_distinct, n_clusters: k }.into());
+        }
         if let Init::Given(labels) = &mut params.init {
             *labels = scan.rows.iter().map(|&i| labels[i as usize]).collect();
+            if let Some(j) = (0..k as u32).find(|j| !labels.contains(j)) {
+                return Err(ParamError::Conflict(format!(
+                    "no row of the core has the start label {j}; take all rows as the core"
+                ))
+                .into());
+            }
         }
         check::check(&params, (rows.n_rows(), rows.n_cols()), Some(&scan.weights))?;
         let (fit, notes) = fit_all(rows, Some(&scan.weights), Some(scaling), &params, observer)?;
@@ -434,7 +462,7 @@ impl Large {
     pub fn resume(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let (fingerprint, state): (String, State) = task::from_bytes(bytes)?;
         if fingerprint != self.fingerprint() {
-            return Err(crate::error::ParamError::Conflict(
+            return Err(ParamError::Conflict(
                 "the state is of another table, other settings or another version; start anew"
                     .into(),
             )

@@ -157,14 +157,81 @@ impl Round {
     }
 }
 
+/// A model made ready to label rows of one kind.
+pub(crate) struct Labels<'m> {
+    model: &'m Model,
+    points: Points,
+    builder: Builder,
+    labeller: Labeller,
+    /// Points whose nearest one labels a row, where the model has such.
+    prototypes: Option<Points>,
+    /// What margins are measured in.
+    unit: f64,
+}
+
+impl<'m> Labels<'m> {
+    pub fn new(model: &'m Model, like: &Samples<'_>) -> Self {
+        let table = Table::new(*like, &model.scaling);
+        let points = table.points(model.anchors.clone());
+        Self {
+            model,
+            builder: model.builder(&points),
+            points,
+            labeller: model.rule.labeller(),
+            prototypes: model.prototypes.clone().map(|values| table.points(values)),
+            unit: model.unit(),
+        }
+    }
+
+    /// Links of some rows.
+    fn links(&self, table: &Table<'_>, rows: Range<usize>) -> Graph {
+        self.builder.build_range(table, &self.points, rows)
+    }
+
+    /// Label and margin of a row, from its links.
+    #[inline(always)]
+    fn score(
+        &self,
+        (table, i): (&Table<'_>, usize),
+        links: (&[u32], &[f64]),
+        gains: &mut Vec<f64>,
+        scratch: &mut Scratch,
+    ) -> RowScore {
+        match &self.prototypes {
+            Some(points) => *gains = nearest_point(table, i, points),
+            None => self.labeller.gains(links, gains),
+        }
+        if !self.model.exceptions.is_empty() {
+            self.model.except(table.key(i, scratch), gains);
+        }
+        top_two(gains, self.unit)
+    }
+
+    /// Labels and margins of all rows of a piece.
+    pub fn of(&self, piece: &Piece<'_>) -> Vec<RowScore> {
+        let table = Table::new(piece.samples, &self.model.scaling);
+        let (mut gains, mut scratch) = (vec![0.0; self.model.n_clusters()], Scratch::default());
+        let mut rows = Vec::with_capacity(piece.range.len());
+        for stretch in piece.stretches(STRETCH) {
+            let graph = self.links(&table, stretch.clone());
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (r, i) in stretch.enumerate() {
+                        let row = graph.row(r);
+                        rows.push(self.score((&table, i), row, &mut gains, &mut scratch));
+                    }
+                },
+            );
+        }
+        rows
+    }
+}
+
 /// A round made ready for rows of one kind.
 pub(crate) struct RoundReady<'t> {
     task: &'t RoundTask,
-    points: Points,
-    builder: Builder,
-    now: Labeller,
-    /// Points whose nearest one labels a row, where the model has such.
-    prototypes: Option<Points>,
+    labels: Labels<'t>,
 }
 
 /// Sums of a stretch of rows.
@@ -177,16 +244,7 @@ struct Stretch {
 
 impl RoundTask {
     pub fn ready<'t>(&'t self, like: &Samples<'_>) -> RoundReady<'t> {
-        let model = &self.model;
-        let table = Table::new(*like, &model.scaling);
-        let points = table.points(model.anchors.clone());
-        RoundReady {
-            task: self,
-            builder: model.builder(&points),
-            points,
-            now: model.rule.labeller(),
-            prototypes: model.prototypes.clone().map(|values| table.points(values)),
-        }
+        RoundReady { task: self, labels: Labels::new(&self.model, like) }
     }
 }
 
@@ -202,7 +260,7 @@ impl RoundReady<'_> {
             squares: vec![0.0; round.squares.len()],
         };
         for stretch in piece.stretches(STRETCH) {
-            let graph = self.builder.build_range(&table, &self.points, stretch.clone());
+            let graph = self.labels.links(&table, stretch.clone());
             self.label(
                 &table,
                 piece,
@@ -234,9 +292,9 @@ impl RoundReady<'_> {
         mut rows: Option<&mut Vec<RowScore>>,
     ) {
         let RoundTask { model, scope, .. } = self.task;
-        let (k, d, unit, grid) = (model.n_clusters(), model.n_features(), model.unit(), scope.grid);
+        let (k, d, grid) = (model.n_clusters(), model.n_features(), scope.grid);
         let inverse: Vec<f64> =
-            scope.range.iter().map(|&r| if r > 0.0 { 1.0 / r } else { 0.0 }).collect();
+            scope.range.iter().map(|&r| if r.is_normal() { 1.0 / r } else { 0.0 }).collect();
         let mut gains = vec![0.0; k];
         let mut scratch = Scratch::default();
         vectorised(
@@ -244,14 +302,7 @@ impl RoundReady<'_> {
             || {
                 for (r, i) in stretch.enumerate() {
                     let links = graph.row(r);
-                    match &self.prototypes {
-                        Some(points) => gains = nearest_point(table, i, points),
-                        None => self.now.gains(links, &mut gains),
-                    }
-                    if !model.exceptions.is_empty() {
-                        model.except(table.key(i, &mut scratch), &mut gains);
-                    }
-                    let score = top_two(&gains, unit);
+                    let score = self.labels.score((table, i), links, &mut gains, &mut scratch);
                     let (j, w) = (score.label as usize, piece.weight(i));
                     round.rows[j] += 1;
                     if let Some(rows) = &mut rows {

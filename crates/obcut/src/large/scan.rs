@@ -15,6 +15,9 @@ use crate::random::Stream;
 use crate::solver::params::Scale;
 use crate::table::Table;
 
+/// Weights that can be added up and multiplied with values.
+const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
+
 /// What the first pass needs to know.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ScanTask {
@@ -40,6 +43,8 @@ pub(crate) struct Scan {
     rows: u64,
     weight: Doubled,
     pub largest_weight: f64,
+    /// The row that has it.
+    pub heaviest: u64,
     bad: u64,
     first_bad: Option<(u64, u32, f64)>,
     large: Option<(u64, u32, f64)>,
@@ -59,7 +64,7 @@ impl ScanTask {
             || {
                 for i in piece.range.clone() {
                     let (w, row) = (piece.weight(i), piece.first + i as u64);
-                    if !(w.is_finite() && w >= 0.0) {
+                    if !(w == 0.0 || WEIGHTS.contains(&w)) {
                         scan.bad_weight = scan.bad_weight.or(Some((row, w)));
                         continue;
                     }
@@ -72,7 +77,9 @@ impl ScanTask {
                         scan.add_entries(samples, i, row, w, self.limit);
                     }
                     scan.weight.add(w);
-                    scan.largest_weight = scan.largest_weight.max(w);
+                    if w > scan.largest_weight {
+                        (scan.largest_weight, scan.heaviest) = (w, row);
+                    }
                     if w > 0.0 {
                         scan.rows += 1;
                         let rank = self.stream.rank(table.key(i, &mut scratch));
@@ -97,6 +104,7 @@ impl Scan {
             rows: 0,
             weight: Doubled::default(),
             largest_weight: 0.0,
+            heaviest: u64::MAX,
             bad: 0,
             first_bad: None,
             large: None,
@@ -159,7 +167,9 @@ impl Scan {
         self.zeros += other.zeros;
         self.rows += other.rows;
         self.weight.merge(other.weight);
-        self.largest_weight = self.largest_weight.max(other.largest_weight);
+        if (other.largest_weight, self.heaviest) > (self.largest_weight, other.heaviest) {
+            (self.largest_weight, self.heaviest) = (other.largest_weight, other.heaviest);
+        }
         self.bad += other.bad;
         self.first_bad = first(self.first_bad, other.first_bad, |bad| bad.0);
         self.large = first(self.large, other.large, |bad| bad.0);
@@ -170,7 +180,12 @@ impl Scan {
     /// The columns, if all can be used.
     pub fn columns(&self, limit: f64) -> Result<Columns, Error> {
         if let Some((row, weight)) = self.bad_weight {
-            return Err(DataError::Weight { row: row as usize, weight }.into());
+            let row = row as usize;
+            return Err(if weight.is_finite() && weight > 0.0 {
+                DataError::WeightRange { row, weight }.into()
+            } else {
+                DataError::Weight { row, weight }.into()
+            });
         }
         let place =
             |bad: Option<(u64, u32, f64)>| bad.map(|(row, f, v)| (row as usize, f as usize, v));
@@ -218,7 +233,9 @@ impl SecondTask {
             for f in 0..d {
                 // No value is farther from the mean, rounded as it is.
                 let range = columns.max[f] - columns.min[f];
-                size[f] = if range > 0.0 { (1.001 * range).powi(2) } else { 1.0 };
+                let square = (1.001 * range).powi(2).max(f64::MIN_POSITIVE);
+                // A constant column has no say.
+                size[f] = if range > 0.0 { square } else { f64::INFINITY };
             }
         }
         Self { kind, mean, size, largest_weight, grid: Grid::new(n) }
@@ -231,6 +248,9 @@ impl SecondTask {
             part.fill(0.0);
             for i in stretch {
                 let w = piece.weight(i) / self.largest_weight;
+                if w <= 0.0 {
+                    continue;
+                }
                 second_terms(&piece.samples, i, self.kind, &self.mean, |slot, term| {
                     part[slot] += self.grid.round(w * (term / self.size[slot]));
                 });
@@ -243,7 +263,10 @@ impl SecondTask {
     /// The sums.
     pub fn values(&self, total: &[i64]) -> Vec<f64> {
         (total.iter().zip(&self.size))
-            .map(|(&t, size)| self.grid.value(t) * size * self.largest_weight)
+            .map(|(&t, size)| match size.is_finite() {
+                true => self.grid.value(t) * size * self.largest_weight,
+                false => 0.0,
+            })
             .collect()
     }
 }
