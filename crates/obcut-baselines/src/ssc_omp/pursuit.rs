@@ -154,7 +154,7 @@ impl Pursuit<'_> {
         let mut tiles: Vec<Tile> = (0..n).step_by(BLOCK).map(Tile::new).collect();
         let (mut columns, mut new, mut late) = (Columns::default(), Vec::new(), Vec::new());
         rows.iter().for_each(|&row| columns.expect(row, &mut new));
-        for _ in 0..self.sparsity {
+        for round in 1..=self.sparsity {
             let points = self.points(&new, lengths);
             let mut active: Vec<(Probe, &mut Search)> = searches
                 .iter_mut()
@@ -178,6 +178,9 @@ impl Pursuit<'_> {
                     }
                 }
             })?;
+            if round == self.sparsity {
+                break;
+            }
             (columns.n_panels, new) = (columns.n_panels + 1, Vec::new());
             for (_, search) in active.iter_mut().filter(|(_, s)| !s.done) {
                 let Some(&atom) = search.support.last() else { continue };
