@@ -88,7 +88,9 @@ impl Method {
             Self::Obcut => "N d M time, N memory",
             Self::KMeans => "N d k per iteration, N memory",
             Self::Ssc => "N^2 d per iteration time, N^2 memory",
-            Self::SscOmp => "sparsity N^2 d time, N sparsity memory",
+            Self::SscOmp => {
+                "up to sparsity N^2 d time, less where near rows choose each other, N times up to 4096 memory"
+            }
             Self::Escg => "N^2 d time for the neighbours, N (neighbors + k) memory",
             Self::FastEsc => "N d D + N D^2 + D^3 time, N k + D^2 memory",
             Self::EulerSc => "N d^2 + N d k per sweep time, N k + d^2 memory",

@@ -26,6 +26,8 @@ use crate::pieces::means::{Flavour, cluster_points};
 const REPEATED: f64 = 1e-8;
 /// Which distance, the row itself counted, scales the weights of a row.
 const SCALE_AT: usize = 7;
+/// Neighbours that are looked up first: most lists end before.
+const FEW: usize = 256;
 /// Keeps the scale of weights from zero.
 const EPSILON: f64 = 2.2e-16;
 
@@ -78,7 +80,8 @@ fn bytes(n: usize, d: usize, count: usize, vectors: usize, k: usize) -> f64 {
     // A block of vectors, and the basis and its image that are made of some blocks.
     let block = vectors + (vectors / 4).max(6);
     let spectrum = 16.0 * (4 * block).max(130) as f64 + 32.0 * block as f64 + 16.0 * k as f64;
-    lists + lists.max(knn::search_bytes(n, d, count)).max(n as f64 * spectrum)
+    let search = knn::search_bytes(n, d, count).max(knn::search_bytes(n, d, FEW.min(count)));
+    lists + lists.max(search).max(n as f64 * spectrum)
 }
 
 impl Rksc {
@@ -152,15 +155,20 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(list: &[Neighbor], baseline: usize) -> Self {
-        let length = kept_length(list, baseline);
+    /// None when the list does not end and is not `whole`.
+    fn new(list: &[Neighbor], baseline: usize, whole: bool) -> Option<Self> {
+        let length = match kept_length(list, baseline) {
+            Some(length) => length,
+            None if whole => list.len(),
+            None => return None,
+        };
         // The row itself is the first distance.
         let at = (SCALE_AT - 1).min(list.len());
         let sigma = if at == 0 { 0.0 } else { list[at - 1].0.sqrt() };
         let mut kept: Vec<Neighbor> = list[..length].to_vec();
         kept.sort_unstable_by_key(|entry| entry.1);
         let (squared, columns) = kept.into_iter().unzip();
-        Self { nearest: list.first().map(|entry| entry.1), columns, squared, sigma }
+        Some(Self { nearest: list.first().map(|entry| entry.1), columns, squared, sigma })
     }
 
     fn lists(&self, i: usize) -> bool {
@@ -169,8 +177,8 @@ impl Kept {
 }
 
 /// Neighbours up to and with the first whose running mean is above the baseline's mean and
-/// deviation; all when there is none.
-fn kept_length(list: &[Neighbor], baseline: usize) -> usize {
+/// deviation, if there is one.
+fn kept_length(list: &[Neighbor], baseline: usize) -> Option<usize> {
     // The row itself counts with a distance of zero.
     let first = (baseline - 1).min(list.len());
     let count = (first + 1) as f64;
@@ -182,10 +190,10 @@ fn kept_length(list: &[Neighbor], baseline: usize) -> usize {
     for (j, entry) in list.iter().enumerate().skip(first) {
         sum += entry.0.sqrt();
         if sum / (j + 2) as f64 > threshold {
-            return j + 1;
+            return Some(j + 1);
         }
     }
-    list.len()
+    None
 }
 
 /// Weights between rows that list each other, and the nearest row of each. Rows of no distance
@@ -195,7 +203,12 @@ fn graph(
     count: usize,
     baseline: usize,
 ) -> Result<(Affinity, Vec<Option<u32>>), Error> {
-    let lists = knn::visit(job.table, count, job.context, |_, list| Kept::new(list, baseline))?;
+    let count = count.min(job.n.saturating_sub(1));
+    let few = FEW.max(baseline).max(SCALE_AT);
+    let lists = knn::visit_twice(job.table, (few, count), job.context, |_, list| {
+        Kept::new(list, baseline, list.len() >= count)
+    })?;
+    let lists: Vec<Kept> = lists.into_iter().flatten().collect();
     let parts = job.context.map(job.n, |range| {
         let mut part = Graph::empty(job.n);
         range.for_each(|i| push_mutual(&lists, i, &mut part));
@@ -231,7 +244,9 @@ mod tests {
     fn the_pieces_agree_with_the_reference() {
         let Some((matrix, _)) = subset("PenDigits", 16) else { return };
         with_job(&matrix, 10, Scale::None, true, |job| {
-            let lengths = knn::visit(job.table, 685, job.context, |_, list| kept_length(list, 7))?;
+            let lengths = knn::visit(job.table, 685, job.context, |_, list| {
+                kept_length(list, 7).unwrap_or(list.len())
+            })?;
             assert_eq!(lengths[..5], [16, 25, 27, 24, 34]);
             let mean = lengths.iter().sum::<usize>() as f64 / 687.0;
             assert!(near(mean, 24.2504, 1e-5), "{mean}");
@@ -260,10 +275,10 @@ mod tests {
         };
         // 0, 1, 1, 1 | mean 0.75, deviation 0.5: means 0.8, 1.0, 1.29, so the seventh distance is
         // the last.
-        assert_eq!(kept_length(&list(&[1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 9.0]), 4), 6);
-        assert_eq!(kept_length(&list(&[1.0; 9]), 4), 9);
-        assert_eq!(kept_length(&list(&[1.0, 2.0]), 7), 2);
-        assert_eq!(kept_length(&[], 7), 0);
+        assert_eq!(kept_length(&list(&[1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 9.0]), 4), Some(6));
+        assert_eq!(kept_length(&list(&[1.0; 9]), 4), None);
+        assert_eq!(kept_length(&list(&[1.0, 2.0]), 7), None);
+        assert_eq!(kept_length(&[], 7), None);
     }
 
     #[test]

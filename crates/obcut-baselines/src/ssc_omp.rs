@@ -12,8 +12,6 @@
 
 mod pursuit;
 
-use std::thread::available_parallelism;
-
 use obcut::normalize::Scaling;
 use obcut::table::Table;
 use obcut::{Clusterer, Clustering, DenseRef, Error, Graph, Observer, Run, Samples, Scale, Stage};
@@ -67,7 +65,7 @@ impl Clusterer for SscOmp {
         require(fine, "threshold", self.threshold, "0 or more")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
         let n = samples.n_rows();
-        check_memory("ssc-omp", self.bytes(n, samples.n_cols(), k, run), n, run)?;
+        check_memory("ssc-omp", self.bytes(n, samples.n_cols(), k), n, run)?;
         let preparation = Preparation { scale: self.scale, may_move: false };
         job::run(samples, k, run, observer, preparation, |job| self.work(job))
     }
@@ -75,19 +73,15 @@ impl Clusterer for SscOmp {
 
 impl SscOmp {
     /// Bytes at the peak.
-    fn bytes(&self, n: usize, d: usize, k: usize, run: &Run) -> f64 {
+    fn bytes(&self, n: usize, d: usize, k: usize) -> f64 {
         let width = if self.project > 0 { self.project.min(d).min(n) } else { d };
         // More others than dimensions or rows cannot be independent.
         let sparsity = self.sparsity.min(width).min(n);
-        let len = group_len(n, width, self.sparsity).min(n);
-        let threads = if run.threads > 0 {
-            run.threads
-        } else {
-            available_parallelism().map_or(1, usize::from)
-        };
-        let busy = threads.min(n.div_ceil(len.max(1))) as f64;
-        // Residuals, their two forms as points, the basis, and the products with a block.
-        let groups = busy * (len * (width * (sparsity + 4) + 256)) as f64;
+        let (len, most) = group_len(n, width, self.sparsity);
+        // Cosines; residuals and bases; columns in two forms.
+        let groups = 4.0 * (n + 128) as f64 * most.min(n) as f64
+            + 8.0 * (len.min(n) * width * (sparsity + 4)) as f64
+            + 12.0 * (most.min(n) * width) as f64;
         let projection = if self.project > 0 {
             let small = n.min(d) as f64;
             (n * width) as f64 + 3.0 * small * small + if d > n { (n * d) as f64 } else { 0.0 }
@@ -95,7 +89,7 @@ impl SscOmp {
             0.0
         };
         let edges = n as f64 * sparsity as f64;
-        8.0 * (groups + projection) + 24.0 * edges + spectrum_bytes(n, k, edges)
+        24.0 * edges + (groups + 8.0 * projection).max(spectrum_bytes(n, k, edges))
     }
 
     fn work(&self, job: &mut Job<'_>) -> Result<Vec<u32>, Error> {
@@ -263,7 +257,6 @@ mod tests {
             let found = wrong.cluster(&matrix.samples().unwrap(), 3, &Run::default(), &Silent);
             assert!(found.is_err(), "{wrong:?}");
         }
-        let run = Run { threads: 8, ..Run::default() };
-        assert!(SscOmp::default().bytes(195_537, 512, 100, &run) < 4e9);
+        assert!(SscOmp::default().bytes(195_537, 512, 100) < 4e9);
     }
 }

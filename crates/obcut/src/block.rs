@@ -78,6 +78,37 @@ pub enum Products<'s> {
     Double { values: &'s [f64], half_norms: &'s [f64] },
 }
 
+/// The squared distances of the rows of a block to all of a few points, as [`Block::distances`] takes
+/// them, but without products where these are of no use.
+pub fn few_distances(
+    table: &Table<'_>,
+    block: Range<usize>,
+    points: &Points,
+    scratch: &mut Scratch,
+    mut visit: impl FnMut(usize, &[f64]),
+) {
+    let mut distances = vec![0.0; points.n];
+    if table.is_sparse() {
+        let all: Vec<u32> = (0..points.n as u32).collect();
+        let products = table.block(block.clone(), points, scratch);
+        for r in 0..block.len() {
+            products.distances(r, &all, &mut distances);
+            visit(r, &distances);
+        }
+        return;
+    }
+    let loaded = table.load(block.clone(), scratch);
+    vectorised(
+        #[inline(always)]
+        || {
+            for r in 0..block.len() {
+                loaded.differences(r, points, &mut distances);
+                visit(r, &distances);
+            }
+        },
+    );
+}
+
 impl Loaded<'_> {
     /// `out += weight * x` of one row, as [`Table::add_row`] does.
     #[inline(always)]
@@ -87,6 +118,27 @@ impl Loaded<'_> {
             Rows::Single(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
             Rows::Double(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
             Rows::Sparse => self.table.add_stored(self.start + r, weight, out),
+        }
+    }
+
+    /// Squared distances of a dense row to all points, by differences.
+    #[inline(always)]
+    fn differences(&self, r: usize, points: &Points, out: &mut [f64]) {
+        let d = self.table.d();
+        match (&self.rows, &points.kernel) {
+            (Rows::Single(x), Kernel::Single { values, .. }) => {
+                let x = &x[r * d..(r + 1) * d];
+                for (out, a) in out.iter_mut().zip(values.chunks_exact(d)) {
+                    *out = simd::squared_distance(x, a);
+                }
+            }
+            (Rows::Double(x), _) => {
+                let x = &x[r * d..(r + 1) * d];
+                for (out, a) in out.iter_mut().zip(points.values.chunks_exact(d)) {
+                    *out = simd::squared_distance(x, a);
+                }
+            }
+            _ => unreachable!("only dense rows have differences"),
         }
     }
 

@@ -1,24 +1,34 @@
 //! The exact nearest neighbours of all rows.
 //!
-//! Groups of rows meet all rows, panel by panel, through products; every row keeps a few more
-//! candidates than asked for, whose distances are then taken from differences. What is kept of a
-//! list is for the caller to say, row by row, so that long lists need not all be in memory at once.
+//! Parts of the rows meet in pairs, as in a tournament: a product of two rows serves both of them, and
+//! no two threads have the same part at once. Parts are of near rows and meet themselves first, so that
+//! hardly a row of another part is nearer than what was found. Every row keeps a few more candidates
+//! than asked for, whose distances are then taken from differences.
+//!
+//! Where the lists of all rows do not fit in memory, and for some of the rows, groups of rows meet all
+//! rows, panel by panel. What is kept of a list is for the caller to say, row by row.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use obcut::block::{BLOCK, Points, Products, Scratch};
+use obcut::block::{BLOCK, Kernel, Points, Products, Scratch};
 use obcut::linalg::gemm::Real;
 use obcut::linalg::simd::{squared_distance, vectorised};
 use obcut::parallel::Context;
 use obcut::table::Table;
 use obcut::{Error, Graph};
 
+use super::stretches::stretches;
+
 /// Candidates beside those asked for: products round where differences do not.
 const SLACK: usize = 16;
 /// Rows in a panel at most, and numbers.
-const PANEL: usize = 1024;
-const PANEL_NUMBERS: usize = 1 << 24;
+const PANEL: usize = 2048;
+const PANEL_NUMBERS: usize = 1 << 20;
+/// Parts of a tournament that are aimed at, so that there is work for many threads.
+const PARTS: usize = 64;
+/// Candidates that a tournament may hold, in bytes.
+const TOURNAMENT: f64 = 2.5e9;
 /// Blocks of rows in a group at least and at most, and the candidates of a group that are aimed at.
 const BLOCKS: (usize, usize) = (8, 64);
 const CANDIDATES: usize = 1 << 24;
@@ -33,10 +43,10 @@ pub(crate) type Neighbor = (f64, u32);
 
 /// Bytes that a search for `count` neighbours holds beside its result.
 pub(crate) fn search_bytes(n: usize, d: usize, count: usize) -> f64 {
-    let kept = (count + SLACK).min(n) as f64;
-    let group = group_len(n, kept as usize) as f64;
-    let candidates = (2.0 * kept).min(n as f64) * group * 16.0;
-    candidates + group * (PANEL + d) as f64 * 12.0 + 24.0 * (panel_len(d) * d) as f64
+    let kept = (count + SLACK).min(n);
+    let rows = if is_tournament(n, kept) { n } else { group_len(n, kept) };
+    let candidates = list_bytes(kept, n) * rows as f64;
+    candidates + 24.0 * ((PANEL + d) * panel_len(d)) as f64
 }
 
 /// The `count` nearest others of every row, nearest first; ties go to the lower index.
@@ -57,28 +67,40 @@ pub(crate) fn visit<R: Send>(
 ) -> Result<Vec<R>, Error> {
     let n = table.n();
     let count = count.min(n.saturating_sub(1));
-    let kept = (count + SLACK).min(n);
-    let mut results = Vec::with_capacity(n);
-    for start in (0..n).step_by(group_len(n, kept)) {
-        let group = start..(start + group_len(n, kept)).min(n);
-        let mut blocks: Vec<Search<R>> = group
-            .clone()
-            .step_by(BLOCK)
-            .map(|start| Search::new(start..(start + BLOCK).min(group.end), kept))
-            .collect();
-        for first in (0..n).step_by(panel_len(table.d())) {
-            let panel = first..(first + panel_len(table.d())).min(n);
-            let points = points(table, panel.clone(), context)?;
-            context.each_into(&mut blocks, 1, |_, block| {
-                block.iter_mut().for_each(|block| block.scan(table, &points, first));
-            })?;
-        }
-        context.each_into(&mut blocks, 1, |_, block| {
-            block.iter_mut().for_each(|block| block.finish(table, count, &finish));
-        })?;
-        results.extend(blocks.into_iter().flat_map(|block| block.results));
+    if is_tournament(n, (count + SLACK).min(n)) {
+        tournament(table, count, context, &finish)
+    } else {
+        let all: Vec<u32> = (0..n as u32).collect();
+        groups(table, &all, count, context, &finish)
     }
-    Ok(results)
+}
+
+/// What `finish` makes of every row and its nearest others: first of `few` of them, and of all `count`
+/// where that does not tell.
+pub(crate) fn visit_twice<R: Send>(
+    table: &Table<'_>,
+    (few, count): (usize, usize),
+    context: &Context<'_>,
+    finish: impl Fn(usize, &[Neighbor]) -> Option<R> + Sync,
+) -> Result<Vec<Option<R>>, Error> {
+    let mut found = visit(table, few.min(count), context, &finish)?;
+    if few < count {
+        let open: Vec<u32> =
+            (0..found.len() as u32).filter(|&i| found[i as usize].is_none()).collect();
+        let count = count.min(table.n().saturating_sub(1));
+        let more = groups(table, &open, count, context, &finish)?;
+        open.iter().zip(more).for_each(|(&i, more)| found[i as usize] = more);
+    }
+    Ok(found)
+}
+
+/// Bytes of the candidates of a row.
+fn list_bytes(kept: usize, n: usize) -> f64 {
+    16.0 * (2 * kept).min(n) as f64
+}
+
+fn is_tournament(n: usize, kept: usize) -> bool {
+    list_bytes(kept, n) * n as f64 <= TOURNAMENT
 }
 
 /// Rows that are searched for at once.
@@ -91,20 +113,15 @@ fn panel_len(d: usize) -> usize {
     (PANEL_NUMBERS / d.max(1)).clamp(64, PANEL)
 }
 
-fn points(table: &Table<'_>, rows: Range<usize>, context: &Context<'_>) -> Result<Points, Error> {
+/// Rows of a table as points of the same table.
+fn points(table: &Table<'_>, rows: Range<usize>) -> Points {
     let d = table.d();
     let mut values = vec![0.0; rows.len() * d];
-    context.map_into(rows.len(), &mut values, d, |range, out| {
-        vectorised(
-            #[inline(always)]
-            || {
-                for (i, out) in range.zip(out.chunks_exact_mut(d)) {
-                    table.row(rows.start + i, out);
-                }
-            },
-        );
-    })?;
-    Ok(table.points(values))
+    vectorised(
+        #[inline(always)]
+        || rows.zip(values.chunks_exact_mut(d)).for_each(|(i, out)| table.row(i, out)),
+    );
+    table.points(values)
 }
 
 /// By distance, then by index.
@@ -112,112 +129,336 @@ fn order(a: &Neighbor, b: &Neighbor) -> Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
+/// All parts meet.
+fn tournament<R: Send>(
+    table: &Table<'_>,
+    count: usize,
+    context: &Context<'_>,
+    finish: &(impl Fn(usize, &[Neighbor]) -> R + Sync),
+) -> Result<Vec<R>, Error> {
+    let n = table.n();
+    let len = n.div_ceil(PARTS).next_multiple_of(BLOCK).min(panel_len(table.d()));
+    let ids = stretches(table, len, context)?.concat();
+    let ordered = table.subset(&ids);
+    let kept = (count + SLACK).min(n);
+    let mut parts: Vec<Option<Part>> =
+        (0..n).step_by(len).map(|start| Some(Part::new(start..(start + len).min(n)))).collect();
+    let meeting = Meeting { table: &ordered, ids: &ids, kept };
+    context.each_into(&mut parts, 1, |_, part| {
+        part.iter_mut().flatten().for_each(|part| meeting.of_one(part));
+    })?;
+    if parts.len() % 2 == 1 {
+        parts.push(None);
+    }
+    // The first stays where it is and the others go round.
+    for _ in 1..parts.len() {
+        let second = parts.split_off(parts.len() / 2);
+        let mut pairs: Vec<_> = parts.into_iter().zip(second.into_iter().rev()).collect();
+        context.each_into(&mut pairs, 1, |_, pair| {
+            for pair in pair {
+                if let (Some(a), Some(b)) = pair {
+                    meeting.of_two(a, b);
+                }
+            }
+        })?;
+        let (first, second): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        parts = first;
+        parts.extend(second.into_iter().rev());
+        parts[1..].rotate_right(1);
+    }
+    let mut results: Vec<Option<R>> = (0..n).map(|_| None).collect();
+    for part in parts.into_iter().flatten() {
+        let mut searches: Vec<Search<R>> = part.into_searches(&ids).collect();
+        context.each_into(&mut searches, 1, |_, search| {
+            search.iter_mut().for_each(|search| search.finish(table, (count, kept), finish));
+        })?;
+        for search in searches {
+            for (i, result) in search.ids.into_iter().zip(search.results) {
+                results[i as usize] = Some(result);
+            }
+        }
+    }
+    Ok(results.into_iter().flatten().collect())
+}
+
+/// The rows of `ids`, a group at a time, meet all rows.
+fn groups<R: Send>(
+    table: &Table<'_>,
+    ids: &[u32],
+    count: usize,
+    context: &Context<'_>,
+    finish: &(impl Fn(usize, &[Neighbor]) -> R + Sync),
+) -> Result<Vec<R>, Error> {
+    let n = table.n();
+    let kept = (count + SLACK).min(n);
+    let mut results = Vec::with_capacity(ids.len());
+    for group in ids.chunks(group_len(n, kept)) {
+        let rows = table.subset(group);
+        let mut blocks: Vec<(Range<usize>, Search<R>)> = (0..group.len())
+            .step_by(BLOCK)
+            .map(|start| start..(start + BLOCK).min(group.len()))
+            .map(|block| (block.clone(), Search::new(&group[block])))
+            .collect();
+        for first in (0..n).step_by(panel_len(table.d())) {
+            let points = points(table, first..(first + panel_len(table.d())).min(n));
+            context.each_into(&mut blocks, 1, |_, block| {
+                for (block, search) in block {
+                    search.scan(&rows, block.clone(), &points, (first, kept));
+                }
+            })?;
+        }
+        context.each_into(&mut blocks, 1, |_, block| {
+            block.iter_mut().for_each(|block| block.1.finish(table, (count, kept), finish));
+        })?;
+        results.extend(blocks.into_iter().flat_map(|block| block.1.results));
+    }
+    Ok(results)
+}
+
 /// Candidates of a row: |a|^2 / 2 - x.a, which orders as the distance does.
 struct Candidates {
     found: Vec<Neighbor>,
-    /// No candidate is of use from here on.
+    /// No candidate is of use beyond.
     bound: f64,
 }
 
 impl Candidates {
+    fn new() -> Self {
+        Self { found: Vec::new(), bound: f64::INFINITY }
+    }
+
     fn push(&mut self, candidate: Neighbor, kept: usize) {
         self.found.push(candidate);
         if self.found.len() >= 2 * kept {
+            self.cut(kept);
+            self.bound = self.found[kept - 1].0;
+        }
+    }
+
+    /// Leaves the first `kept`, whatever the order in which they came.
+    fn cut(&mut self, kept: usize) {
+        if self.found.len() > kept {
             self.found.select_nth_unstable_by(kept - 1, order);
             self.found.truncate(kept);
-            self.bound = self.found[kept - 1].0;
+        }
+    }
+}
+
+/// A part of the rows and what was found for them.
+struct Part {
+    /// Places in the order of the tournament.
+    rows: Range<usize>,
+    lists: Vec<Candidates>,
+    /// |x|^2 / 2 as products have them.
+    half_norms: Vec<f64>,
+}
+
+impl Part {
+    fn new(rows: Range<usize>) -> Self {
+        let lists = rows.clone().map(|_| Candidates::new()).collect();
+        Self { rows, lists, half_norms: Vec::new() }
+    }
+
+    /// Blocks of the rows with their candidates.
+    fn into_searches<R>(self, ids: &[u32]) -> impl Iterator<Item = Search<R>> {
+        let mut lists = self.lists.into_iter();
+        ids[self.rows].chunks(BLOCK).map(move |ids| Search {
+            lists: lists.by_ref().take(ids.len()).collect(),
+            ..Search::new(ids)
+        })
+    }
+}
+
+/// What the parts of a tournament share.
+struct Meeting<'t, 'a> {
+    /// The rows in the order of the tournament, and their numbers.
+    table: &'t Table<'a>,
+    ids: &'t [u32],
+    kept: usize,
+}
+
+impl Meeting<'_, '_> {
+    fn of_one(&self, part: &mut Part) {
+        let points = points(self.table, part.rows.clone());
+        part.half_norms = match &points.kernel {
+            Kernel::Single { half_norms, .. } => half_norms.iter().map(|&h| h.into()).collect(),
+            Kernel::Double(half_norms) | Kernel::Sparse { half_norms, .. } => half_norms.clone(),
+        };
+        let mut scratch = Scratch::default();
+        for start in part.rows.clone().step_by(BLOCK) {
+            let rows = start..(start + BLOCK).min(part.rows.end);
+            let block = self.table.block(rows.clone(), &points, &mut scratch);
+            let lists = &mut part.lists[start - part.rows.start..][..rows.len()];
+            let ids = &self.ids[part.rows.clone()];
+            let own = rows.clone().map(|i| self.ids[i]);
+            scan(&block.products, own.zip(lists), |c| ids[c], self.kept);
+        }
+    }
+
+    fn of_two(&self, a: &mut Part, b: &mut Part) {
+        let points = points(self.table, b.rows.clone());
+        let mut scratch = Scratch::default();
+        for start in a.rows.clone().step_by(BLOCK) {
+            let rows = start..(start + BLOCK).min(a.rows.end);
+            let block = self.table.block(rows.clone(), &points, &mut scratch);
+            let at = start - a.rows.start..rows.end - a.rows.start;
+            let own = (&self.ids[rows], &mut a.lists[at.clone()], &a.half_norms[at]);
+            let other = (&self.ids[b.rows.clone()], &mut b.lists[..]);
+            match &block.products {
+                Products::Single { values, half_norms, .. } => {
+                    scan_both(values, half_norms, own, other, self.kept);
+                }
+                Products::Double { values, half_norms } => {
+                    scan_both(values, half_norms, own, other, self.kept);
+                }
+            }
         }
     }
 }
 
 /// A block of rows and what was found for them.
 struct Search<R> {
-    rows: Range<usize>,
-    /// Candidates that are kept of a row.
-    kept: usize,
+    ids: Vec<u32>,
     lists: Vec<Candidates>,
     scratch: Scratch,
     results: Vec<R>,
 }
 
 impl<R> Search<R> {
-    fn new(rows: Range<usize>, kept: usize) -> Self {
-        let list = |_| Candidates { found: Vec::new(), bound: f64::INFINITY };
-        let lists = rows.clone().map(list).collect();
-        Self { rows, kept, lists, scratch: Scratch::default(), results: Vec::new() }
+    fn new(ids: &[u32]) -> Self {
+        let lists = ids.iter().map(|_| Candidates::new()).collect();
+        Self { ids: ids.to_vec(), lists, scratch: Scratch::default(), results: Vec::new() }
     }
 
     /// Takes in a panel that starts with row `first`.
-    fn scan(&mut self, table: &Table<'_>, points: &Points, first: usize) {
-        let (m, kept) = (points.n, self.kept);
-        let block = table.block(self.rows.clone(), points, &mut self.scratch);
-        vectorised(
-            #[inline(always)]
-            || {
-                for (r, (i, list)) in self.rows.clone().zip(&mut self.lists).enumerate() {
-                    let range = r * m..(r + 1) * m;
-                    match &block.products {
-                        Products::Single { values, half_norms, .. } => {
-                            scan_row(&values[range], half_norms, list, (i, first, kept));
-                        }
-                        Products::Double { values, half_norms } => {
-                            scan_row(&values[range], half_norms, list, (i, first, kept));
-                        }
-                    }
-                }
-            },
-        );
+    fn scan(
+        &mut self,
+        rows: &Table<'_>,
+        block: Range<usize>,
+        points: &Points,
+        (first, kept): (usize, usize),
+    ) {
+        let block = rows.block(block, points, &mut self.scratch);
+        let own = self.ids.iter().copied().zip(&mut self.lists);
+        scan(&block.products, own, |c| (first + c) as u32, kept);
     }
 
     /// Sorts by true distances and hands the lists over.
     fn finish(
         &mut self,
         table: &Table<'_>,
-        count: usize,
+        (count, kept): (usize, usize),
         finish: &impl Fn(usize, &[Neighbor]) -> R,
     ) {
         self.scratch = Scratch::default();
         let mut measure = Measure::new(table);
-        for (i, list) in self.rows.clone().zip(&mut self.lists) {
+        for (&i, list) in self.ids.iter().zip(&mut self.lists) {
+            list.cut(kept);
             let mut found = std::mem::take(&mut list.found);
-            if found.len() > self.kept {
-                found.select_nth_unstable_by(self.kept - 1, order);
-                found.truncate(self.kept);
-            }
-            measure.turn(i, &mut found);
+            measure.turn(i as usize, &mut found);
             found.sort_unstable_by(order);
             found.truncate(count);
-            self.results.push(finish(i, &found));
+            self.results.push(finish(i as usize, &found));
         }
     }
 }
 
-/// Takes in the products of row `i` with the rows from `first` on.
+/// Takes in the products of rows with points, whose numbers `id` tells.
+fn scan<'l>(
+    products: &Products<'_>,
+    rows: impl Iterator<Item = (u32, &'l mut Candidates)>,
+    id: impl Fn(usize) -> u32,
+    kept: usize,
+) {
+    vectorised(
+        #[inline(always)]
+        || match products {
+            Products::Single { values, half_norms, .. } => {
+                for (values, (i, list)) in values.chunks_exact(half_norms.len()).zip(rows) {
+                    scan_row(values, half_norms, (i, list), &id, kept);
+                }
+            }
+            Products::Double { values, half_norms } => {
+                for (values, (i, list)) in values.chunks_exact(half_norms.len()).zip(rows) {
+                    scan_row(values, half_norms, (i, list), &id, kept);
+                }
+            }
+        },
+    );
+}
+
+const LANES: usize = 16;
+
+/// Takes in the products of row `i`.
 #[inline(always)]
 fn scan_row<T: Real>(
     products: &[T],
     half_norms: &[T],
-    list: &mut Candidates,
-    (i, first, kept): (usize, usize, usize),
+    (i, list): (u32, &mut Candidates),
+    id: &impl Fn(usize) -> u32,
+    kept: usize,
 ) {
-    const LANES: usize = 16;
     let mut bound = T::from_f64(list.bound);
     for (c, (p, h)) in products.chunks(LANES).zip(half_norms.chunks(LANES)).enumerate() {
         let mut any = false;
         for (p, h) in p.iter().zip(h) {
-            any |= *h - *p < bound;
+            any |= *h - *p <= bound;
         }
         if !any {
             continue;
         }
         for (l, (p, h)) in p.iter().zip(h).enumerate() {
-            let j = first + c * LANES + l;
-            if *h - *p < bound && j != i {
-                list.push(((*h - *p).to_f64(), j as u32), kept);
+            let j = id(c * LANES + l);
+            if *h - *p <= bound && j != i {
+                list.push(((*h - *p).to_f64(), j), kept);
                 bound = T::from_f64(list.bound);
             }
         }
     }
+}
+
+/// Takes in the products of rows with points for the lists of both; the rows have no row among the
+/// points.
+fn scan_both<T: Real>(
+    products: &[T],
+    half_norms: &[T],
+    (ids, lists, own): (&[u32], &mut [Candidates], &[f64]),
+    (other_ids, other_lists): (&[u32], &mut [Candidates]),
+    kept: usize,
+) {
+    let mut bounds: Vec<T> = other_lists.iter().map(|list| T::from_f64(list.bound)).collect();
+    vectorised(
+        #[inline(always)]
+        || {
+            let rows = ids.iter().zip(lists).zip(own);
+            for (products, ((&i, list), &own)) in products.chunks_exact(half_norms.len()).zip(rows)
+            {
+                let (own, mut bound) = (T::from_f64(own), T::from_f64(list.bound));
+                for start in (0..products.len()).step_by(LANES) {
+                    let range = start..(start + LANES).min(products.len());
+                    let (p, h) = (&products[range.clone()], &half_norms[range.clone()]);
+                    let mut any = false;
+                    for ((p, h), b) in p.iter().zip(h).zip(&bounds[range]) {
+                        any |= (*h - *p <= bound) | (own - *p <= *b);
+                    }
+                    if !any {
+                        continue;
+                    }
+                    for (l, (p, h)) in p.iter().zip(h).enumerate() {
+                        let j = start + l;
+                        if *h - *p <= bound {
+                            list.push(((*h - *p).to_f64(), other_ids[j]), kept);
+                            bound = T::from_f64(list.bound);
+                        }
+                        if own - *p <= bounds[j] {
+                            other_lists[j].push(((own - *p).to_f64(), i), kept);
+                            bounds[j] = T::from_f64(other_lists[j].bound);
+                        }
+                    }
+                }
+            }
+        },
+    );
 }
 
 /// True distances between rows.
@@ -350,6 +591,27 @@ mod tests {
                 assert!(found.iter().zip(&plain).all(|(a, b)| near(a.0, b.0, 1e-12)));
             }
         }
+    }
+
+    #[test]
+    fn groups_find_what_a_tournament_finds_and_some_rows_can_be_asked_for_more() {
+        let (n, d) = (1500, 4);
+        let matrix = Matrix::Dense64 { values: values(n, d), n_rows: n, n_cols: d };
+        let all: Vec<u32> = (0..n as u32).collect();
+        with_job(&matrix, 2, Scale::None, false, |job| {
+            let list = |_: usize, list: &[Neighbor]| list.to_vec();
+            let whole = nearest(job.table, 40, job.context)?;
+            assert!(whole == plain(&values(n, d), n, d, 40));
+            assert!(whole == groups(job.table, &all, 40, job.context, &list)?);
+            let twice = visit_twice(job.table, (9, 40), job.context, |i, list| {
+                (i % 3 == 0 || list.len() > 9).then(|| list.to_vec())
+            })?;
+            for (i, (twice, whole)) in twice.iter().zip(&whole).enumerate() {
+                let count = if i % 3 == 0 { 9 } else { 40 };
+                assert_eq!(twice.as_deref(), Some(&whole[..count]));
+            }
+            Ok(())
+        });
     }
 
     #[test]

@@ -14,3 +14,4 @@ pub(crate) mod natural;
 pub(crate) mod normal;
 pub(crate) mod paths;
 pub(crate) mod rows;
+pub(crate) mod stretches;

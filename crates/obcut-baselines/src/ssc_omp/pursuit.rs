@@ -1,26 +1,36 @@
 //! Orthogonal matching pursuit of every row among the others.
 //!
-//! Rows are sought for in groups: the residuals of a group are points, whose products with all rows
-//! the table computes in blocks. Nothing of N × N is kept. A row's chosen others are made
-//! orthonormal one by one, so that a residual is what the last of them leaves of the one before,
-//! and the coefficients follow from a small triangle.
+//! What a residual has in common with a row follows from what the row and those chosen so far have in
+//! common with it: x.r = x.y - sum of c x.z. So the cosines of all rows with the rows of a group are
+//! computed once, and more only for chosen rows outside the group; groups are of near rows, which
+//! choose each other. Cosines are kept in single precision. They say which few rows can be the most
+//! correlated one; among these the residual itself decides, in double precision.
+//!
+//! A row's chosen others are made orthonormal one by one, so that a residual is what the last of them
+//! leaves of the one before, and the coefficients follow from a small triangle.
 
-use std::ops::Range;
+use std::collections::HashMap;
 
-use obcut::block::{BLOCK, Scratch};
+use obcut::block::{BLOCK, Kernel, Points, Products, Scratch};
+use obcut::linalg::gemm::Real;
 use obcut::linalg::simd::{axpy, dot, vectorised};
 use obcut::parallel::Context;
 use obcut::table::Table;
 use obcut::{Error, Graph};
 
 use super::Form;
+use crate::pieces::stretches::stretches;
 
-/// Rows in a group at most,
-const MOST: usize = 512;
-/// and at least, where rows are long.
+/// Rows in a group at least, where rows are long.
 const FEWEST: usize = 16;
-/// Numbers that a group may hold.
-const GROUP: usize = 4_000_000;
+/// Numbers that the searches of a group may hold.
+const GROUP: usize = 16_000_000;
+/// Cosines that are kept, in all and with how many rows.
+const COSINES: usize = 800_000_000;
+const COLUMNS: (usize, usize) = (256, 4096);
+/// Rounding of a number in single precision, and the numbers beside a row's that round a cosine.
+const ROUNDING: f64 = 6e-8;
+const STEPS: usize = 16;
 /// A row whose part outside the span of the others is below this part of it is in that span.
 const DEPENDENT: f64 = 1e-7;
 
@@ -30,6 +40,17 @@ pub(crate) struct Pursuit<'a> {
     pub sparsity: usize,
     pub threshold: f64,
     pub form: Form,
+}
+
+/// Lengths of the rows, in several forms.
+struct Lengths {
+    /// What rows are multiplied with: to unit length, zero for zero rows, or one.
+    scale: Vec<f64>,
+    /// One over the length, zero for zero rows.
+    unit: Vec<f64>,
+    /// Lengths after scaling, and as part of the largest.
+    scaled: Vec<f64>,
+    weight: Vec<f32>,
 }
 
 /// One row's search.
@@ -49,61 +70,133 @@ struct Search {
     done: bool,
 }
 
-/// Rows in a group: a function of the shape alone, so that results do not depend on threads.
-pub(crate) fn group_len(n: usize, d: usize, sparsity: usize) -> usize {
+/// A residual as a sum of columns of cosines.
+struct Probe {
+    row: usize,
+    terms: Vec<((usize, usize), f32)>,
+    /// By how much its products may be off.
+    slack: f32,
+}
+
+/// Where the columns of rows are: in which panel, at which place.
+#[derive(Default)]
+struct Columns {
+    place: HashMap<u32, (usize, usize)>,
+    n_panels: usize,
+}
+
+/// Some rows, and their cosines with the columns.
+struct Tile {
+    start: usize,
+    /// One for every set of columns that was added: columns × BLOCK.
+    panels: Vec<Vec<f32>>,
+    /// The largest correlation of every probe.
+    tops: Vec<f32>,
+}
+
+/// Rows in a group, and columns at most: functions of the shape alone, so that results do not depend
+/// on threads.
+pub(crate) fn group_len(n: usize, d: usize, sparsity: usize) -> (usize, usize) {
     let fitting = GROUP / (d * (sparsity.min(d) + 3)).max(1);
-    fitting.min(n.div_ceil(32).max(64)).clamp(FEWEST, MOST)
+    let most = (COSINES / n.max(1)).clamp(COLUMNS.0, COLUMNS.1);
+    (fitting.min(most / 2).max(FEWEST), most)
 }
 
 impl Pursuit<'_> {
     /// Coefficients of every row on the others chosen for it, in the order of the choice.
     pub fn coefficients(&self, context: &Context<'_>) -> Result<Graph, Error> {
         let (n, d) = (self.table.n(), self.table.d());
-        let scale = self.scales(context)?;
-        let len = group_len(n, d, self.sparsity);
-        let parts = context.each(n.div_ceil(len), |g| {
-            self.group(g * len..((g + 1) * len).min(n), &scale, context)
-        })?;
-        let parts: Vec<Graph> = parts.into_iter().collect::<Result<_, _>>()?;
-        Ok(Graph::stack(parts, n))
-    }
-
-    /// What rows are multiplied with: to unit length, zero for zero rows, or one.
-    fn scales(&self, context: &Context<'_>) -> Result<Vec<f64>, Error> {
-        let n = self.table.n();
-        let mut scale = vec![1.0; n];
-        if self.form == Form::Matlab {
-            context.map_into(n, &mut scale, 1, |range, out| {
-                self.table.squared_norms(range, out);
-                out.iter_mut().for_each(|v| *v = if *v > 0.0 { 1.0 / v.sqrt() } else { 0.0 });
-            })?;
+        let lengths = self.lengths(context)?;
+        let (len, most) = group_len(n, d, self.sparsity);
+        let mut found = vec![(Vec::new(), Vec::new()); n];
+        let mut late = Vec::new();
+        for rows in groups(stretches(self.table, len / 16, context)?, len) {
+            late.extend(self.group(&rows, most, &lengths, &mut found, context)?);
         }
-        Ok(scale)
+        // Rows whose choices would have taken too many columns: few at a time.
+        for rows in late.chunks((most / self.sparsity).clamp(1, len)) {
+            self.group(rows, usize::MAX, &lengths, &mut found, context)?;
+        }
+        let mut graph = Graph::empty(n);
+        found.iter().for_each(|(support, values)| graph.push(support, values));
+        Ok(graph)
     }
 
+    fn lengths(&self, context: &Context<'_>) -> Result<Lengths, Error> {
+        let n = self.table.n();
+        let mut unit = vec![0.0; n];
+        context.map_into(n, &mut unit, 1, |range, out| {
+            self.table.squared_norms(range, out);
+            out.iter_mut().for_each(|v| *v = if *v > 0.0 { 1.0 / v.sqrt() } else { 0.0 });
+        })?;
+        let scale = if self.form == Form::Matlab { unit.clone() } else { vec![1.0; n] };
+        let length = |(s, u): (&f64, &f64)| if *u > 0.0 { s / u } else { 0.0 };
+        let scaled: Vec<f64> = scale.iter().zip(&unit).map(length).collect();
+        let largest = scaled.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        // Rounded up to a block, so that every tile has a whole one.
+        let mut weight: Vec<f32> = scaled.iter().map(|s| (s / largest) as f32).collect();
+        weight.resize(n.next_multiple_of(BLOCK), 0.0);
+        Ok(Lengths { scale, unit, scaled, weight })
+    }
+
+    /// Finds the coefficients of some rows; returns those for which there were not columns enough.
     fn group(
         &self,
-        rows: Range<usize>,
-        scale: &[f64],
+        rows: &[u32],
+        most: usize,
+        lengths: &Lengths,
+        found: &mut [(Vec<u32>, Vec<f64>)],
         context: &Context<'_>,
-    ) -> Result<Graph, Error> {
-        let mut searches: Vec<Search> = rows.clone().map(|i| self.search(i, scale[i])).collect();
-        for _ in 0..self.sparsity {
-            let mut active: Vec<&mut Search> = searches.iter_mut().filter(|s| !s.done).collect();
+    ) -> Result<Vec<u32>, Error> {
+        let n = self.table.n();
+        let mut searches = context
+            .each(rows.len(), |i| self.search(rows[i] as usize, lengths.scale[rows[i] as usize]))?;
+        let mut tiles: Vec<Tile> = (0..n).step_by(BLOCK).map(Tile::new).collect();
+        let (mut columns, mut new, mut late) = (Columns::default(), Vec::new(), Vec::new());
+        rows.iter().for_each(|&row| columns.expect(row, &mut new));
+        for round in 1..=self.sparsity {
+            let points = self.points(&new, lengths);
+            let mut active: Vec<(Probe, &mut Search)> = searches
+                .iter_mut()
+                .filter(|s| !s.done)
+                .map(|s| (s.probe(&columns, lengths, rounding(&points, self.table.d())), s))
+                .collect();
             if active.is_empty() {
                 break;
             }
-            let best = self.best(&active, rows.clone(), scale, context)?;
-            for (search, found) in active.iter_mut().zip(best) {
-                match found {
-                    Some(atom) => self.take(search, atom, scale[atom as usize]),
-                    None => search.done = true,
+            context.each_into(&mut tiles, 1, |_, tile| {
+                for tile in tile {
+                    tile.add(self.table, &points, &lengths.unit);
+                    tile.look(active.iter().map(|a| &a.0), &lengths.weight);
+                }
+            })?;
+            context.each_into(&mut active, 1, |p, one| {
+                for (probe, search) in one {
+                    match self.most_correlated(search, (probe, p), &tiles, lengths) {
+                        Some(atom) => self.take(search, atom, lengths.scale[atom as usize]),
+                        None => search.done = true,
+                    }
+                }
+            })?;
+            if round == self.sparsity {
+                break;
+            }
+            (columns.n_panels, new) = (columns.n_panels + 1, Vec::new());
+            for (_, search) in active.iter_mut().filter(|(_, s)| !s.done) {
+                let Some(&atom) = search.support.last() else { continue };
+                if columns.place.len() < most || columns.place.contains_key(&atom) {
+                    columns.expect(atom, &mut new);
+                } else {
+                    late.push(search.row as u32);
+                    search.done = true;
                 }
             }
         }
-        let mut graph = Graph::empty(self.table.n());
-        searches.iter().for_each(|s| graph.push(&s.support, &s.coefficients(scale)));
-        Ok(graph)
+        for search in searches {
+            let row = search.row;
+            found[row] = search.finish(&lengths.scale);
+        }
+        Ok(late)
     }
 
     fn search(&self, row: usize, scale: f64) -> Search {
@@ -132,73 +225,188 @@ impl Pursuit<'_> {
         row
     }
 
-    /// The other row that is most correlated with each residual; the lower index on ties, none when
-    /// all are orthogonal to it.
-    fn best(
+    /// Some rows, of unit length, as points.
+    fn points(&self, rows: &[u32], lengths: &Lengths) -> Points {
+        let unit = |&row: &u32| self.scaled_row(row as usize, lengths.unit[row as usize]);
+        self.table.points(rows.iter().flat_map(unit).collect())
+    }
+
+    /// The other row that is most correlated with a residual; the lower index on ties, none when all
+    /// are orthogonal to it.
+    fn most_correlated(
         &self,
-        active: &[&mut Search],
-        group: Range<usize>,
-        scale: &[f64],
-        context: &Context<'_>,
-    ) -> Result<Vec<Option<u32>>, Error> {
-        let (n, m) = (self.table.n(), active.len());
-        let residuals = active.iter().flat_map(|s| s.residual.iter().copied()).collect();
-        let points = self.table.points(residuals);
-        let mut place = vec![None; group.len()];
-        active.iter().enumerate().for_each(|(p, s)| place[s.row - group.start] = Some(p));
-        let (mut most, mut at) = (vec![0.0; m], vec![u32::MAX; m]);
-        let (mut scratch, mut products) = (Scratch::default(), Vec::new());
-        for start in (0..n).step_by(BLOCK) {
-            context.check()?;
-            let rows = start..(start + BLOCK).min(n);
-            let block = self.table.block(rows.clone(), &points, &mut scratch);
-            for (r, j) in rows.enumerate() {
-                block.products(r, 0..m, &mut products);
-                if group.contains(&j)
-                    && let Some(own) = place[j - group.start]
-                {
-                    products[own] = 0.0;
+        search: &Search,
+        (probe, p): (&Probe, usize),
+        tiles: &[Tile],
+        lengths: &Lengths,
+    ) -> Option<u32> {
+        let top = tiles.iter().map(|tile| tile.tops[p]).fold(0.0, f32::max);
+        let near = |value: f32| value > 0.0 && value >= top - probe.slack;
+        let (mut values, mut row) = ([0.0; BLOCK], vec![0.0; self.table.d()]);
+        let mut best = (0.0, None);
+        for tile in tiles.iter().filter(|tile| near(tile.tops[p])) {
+            tile.correlations(probe, &lengths.weight, &mut values);
+            for (r, _) in values.iter().enumerate().filter(|(_, v)| near(**v)) {
+                let j = tile.start + r;
+                let product = vectorised(
+                    #[inline(always)]
+                    || {
+                        self.table.row(j, &mut row);
+                        dot(&row, &search.residual)
+                    },
+                );
+                let size = product.abs() * lengths.scale[j];
+                if size > best.0 {
+                    best = (size, Some(j as u32));
                 }
-                compare(&products, scale[j], j as u32, &mut most, &mut at);
             }
         }
-        Ok(at.into_iter().map(|j| (j != u32::MAX).then_some(j)).collect())
+        best.1
     }
 
     /// Adds a row to the support, unless it is in its span.
     fn take(&self, search: &mut Search, atom: u32, scale: f64) {
-        let d = self.table.d();
-        let mut new = self.scaled_row(atom as usize, scale);
+        let new = self.scaled_row(atom as usize, scale);
+        vectorised(
+            #[inline(always)]
+            || search.take(new, atom),
+        );
+    }
+}
+
+/// Rows of stretches that follow each other, up to `len` at a time.
+fn groups(stretches: Vec<Vec<u32>>, len: usize) -> Vec<Vec<u32>> {
+    let mut groups: Vec<Vec<u32>> = vec![Vec::new()];
+    for part in stretches.iter().flat_map(|stretch| stretch.chunks(len)) {
+        let last = groups.len() - 1;
+        if groups[last].len() + part.len() > len {
+            groups.push(part.to_vec());
+        } else {
+            groups[last].extend(part);
+        }
+    }
+    groups
+}
+
+/// By how much a cosine may be off: sums in single precision round with every term.
+fn rounding(points: &Points, d: usize) -> f64 {
+    let terms = if matches!(points.kernel, Kernel::Single { .. }) { d } else { 0 };
+    (terms + STEPS) as f64 * ROUNDING
+}
+
+impl Columns {
+    /// Finds a place for the column of a row in the next panel, unless it has one.
+    fn expect(&mut self, row: u32, panel: &mut Vec<u32>) {
+        self.place.entry(row).or_insert_with(|| {
+            panel.push(row);
+            (self.n_panels, panel.len() - 1)
+        });
+    }
+}
+
+impl Tile {
+    fn new(start: usize) -> Self {
+        Self { start, panels: Vec::new(), tops: Vec::new() }
+    }
+
+    /// Adds the cosines with some more columns.
+    fn add(&mut self, table: &Table<'_>, points: &Points, unit: &[f64]) {
+        let mut panel = vec![0.0; points.n * BLOCK];
+        if points.n > 0 {
+            let rows = self.start..(self.start + BLOCK).min(table.n());
+            let mut scratch = Scratch::default();
+            let block = table.block(rows.clone(), points, &mut scratch);
+            match &block.products {
+                Products::Single { values, .. } => turn(values, &unit[rows], &mut panel),
+                Products::Double { values, .. } => turn(values, &unit[rows], &mut panel),
+            }
+        }
+        self.panels.push(panel);
+    }
+
+    /// Takes down the largest correlation of every probe.
+    fn look<'p>(&mut self, probes: impl Iterator<Item = &'p Probe>, weight: &[f32]) {
+        let mut values = [0.0; BLOCK];
+        let tops = probes
+            .map(|probe| {
+                self.correlations(probe, weight, &mut values);
+                values.iter().copied().fold(0.0, f32::max)
+            })
+            .collect();
+        self.tops = tops;
+    }
+
+    /// Sizes of the correlations of the rows with a probe, none with its own row.
+    fn correlations(&self, probe: &Probe, weight: &[f32], out: &mut [f32; BLOCK]) {
+        vectorised(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0; BLOCK];
+                for &((panel, at), factor) in &probe.terms {
+                    let column = &self.panels[panel][at * BLOCK..(at + 1) * BLOCK];
+                    sums.iter_mut().zip(column).for_each(|(s, c)| *s += factor * c);
+                }
+                let weight = &weight[self.start..self.start + BLOCK];
+                for (out, (s, w)) in out.iter_mut().zip(sums.iter().zip(weight)) {
+                    *out = s.abs() * w;
+                }
+            },
+        );
+        if (self.start..self.start + BLOCK).contains(&probe.row) {
+            out[probe.row - self.start] = 0.0;
+        }
+    }
+}
+
+/// Products (rows × columns) times what makes the rows of unit length, turned: columns × BLOCK.
+fn turn<T: Real>(products: &[T], unit: &[f64], out: &mut [f32]) {
+    const SIDE: usize = 16;
+    let m = out.len() / BLOCK;
+    vectorised(
+        #[inline(always)]
+        || {
+            for first in (0..m).step_by(SIDE) {
+                for (r, &unit) in unit.iter().enumerate() {
+                    for c in first..(first + SIDE).min(m) {
+                        out[c * BLOCK + r] = (products[r * m + c].to_f64() * unit) as f32;
+                    }
+                }
+            }
+        },
+    );
+}
+
+impl Search {
+    #[inline(always)]
+    fn take(&mut self, mut new: Vec<f64>, atom: u32) {
         let length = dot(&new, &new).sqrt();
-        let mut column = vec![0.0; search.support.len()];
+        let mut column = vec![0.0; self.support.len()];
         // Twice, since once leaves rounding of the size of what was taken away.
         for _ in 0..2 {
-            for (basis, h) in search.basis.chunks_exact(d).zip(&mut column) {
+            for (basis, h) in self.basis.chunks_exact(new.len()).zip(&mut column) {
                 let part = dot(basis, &new);
                 axpy(-part, basis, &mut new);
                 *h += part;
             }
         }
         let rest = dot(&new, &new).sqrt();
-        if search.support.contains(&atom) || rest <= DEPENDENT * length {
-            search.done = true;
+        if self.support.contains(&atom) || rest <= DEPENDENT * length {
+            self.done = true;
             return;
         }
         new.iter_mut().for_each(|v| *v /= rest);
         column.push(rest);
-        let part = dot(&new, &search.residual);
-        axpy(-part, &new, &mut search.residual);
-        search.support.push(atom);
-        search.basis.extend(new);
-        search.triangle.push(column);
-        search.parts.push(part);
-        search.done = dot(&search.residual, &search.residual) < search.limit;
+        let part = dot(&new, &self.residual);
+        axpy(-part, &new, &mut self.residual);
+        self.support.push(atom);
+        self.basis.extend(new);
+        self.triangle.push(column);
+        self.parts.push(part);
+        self.done = dot(&self.residual, &self.residual) < self.limit;
     }
-}
 
-impl Search {
-    /// Coefficients of the unscaled row on the unscaled support.
-    fn coefficients(&self, scale: &[f64]) -> Vec<f64> {
+    /// Coefficients of the scaled row on the scaled support.
+    fn solve(&self) -> Vec<f64> {
         let mut c = self.parts.clone();
         for j in (0..c.len()).rev() {
             c[j] /= self.triangle[j][j];
@@ -206,24 +414,31 @@ impl Search {
                 c[i] -= self.triangle[j][i] * c[j];
             }
         }
-        let own = scale[self.row];
-        c.iter().zip(&self.support).map(|(c, &j)| c * scale[j as usize] / own).collect()
+        c
     }
-}
 
-/// Takes in the products of one row with all residuals.
-fn compare(products: &[f64], scale: f64, j: u32, most: &mut [f64], at: &mut [u32]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for ((v, most), at) in products.iter().zip(most).zip(at) {
-                let size = v.abs() * scale;
-                let larger = size > *most;
-                *most = if larger { size } else { *most };
-                *at = if larger { j } else { *at };
-            }
-        },
-    );
+    /// The residual over the length of the row, as a sum of columns.
+    fn probe(&self, columns: &Columns, lengths: &Lengths, rounding: f64) -> Probe {
+        let own = lengths.scaled[self.row];
+        let factors = self.solve().into_iter().zip(&self.support);
+        let factors = factors.map(|(c, &j)| (j, -c * lengths.scaled[j as usize] / own));
+        let factors: Vec<(u32, f64)> =
+            std::iter::once((self.row as u32, 1.0)).chain(factors).collect();
+        let size: f64 = factors.iter().map(|f| f.1.abs()).sum();
+        Probe {
+            row: self.row,
+            terms: factors.iter().map(|&(j, f)| (columns.place[&j], f as f32)).collect(),
+            slack: (2.0 * size * rounding) as f32,
+        }
+    }
+
+    /// The support, and the coefficients of the unscaled row on the unscaled support.
+    fn finish(self, scale: &[f64]) -> (Vec<u32>, Vec<f64>) {
+        let own = scale[self.row];
+        let scaled = |(c, &j): (f64, &u32)| c * scale[j as usize] / own;
+        let values = self.solve().into_iter().zip(&self.support).map(scaled).collect();
+        (self.support, values)
+    }
 }
 
 #[cfg(test)]
@@ -364,9 +579,36 @@ mod tests {
 
     #[test]
     fn groups_fit_their_share_of_memory() {
-        assert_eq!(group_len(195_537, 512, 5), 512);
-        assert_eq!(group_len(100, 16, 5), 64);
-        assert_eq!(group_len(832, 30_000, 20), FEWEST);
-        assert!(group_len(50_000, 20_000, 5) * 20_000 * 8 <= GROUP.max(FEWEST * 160_000));
+        assert_eq!(group_len(195_537, 512, 5), (2045, 4091));
+        assert_eq!(group_len(100, 16, 5), (2048, 4096));
+        assert_eq!(group_len(832, 30_000, 20).0, 23);
+        assert!(group_len(50_000, 20_000, 5).0 * 20_000 * 8 <= GROUP);
+        assert_eq!(
+            groups(vec![vec![1, 2], vec![3], vec![4, 5, 6, 7], vec![8]], 3),
+            [vec![1, 2, 3], vec![4, 5, 6], vec![7, 8]]
+        );
+    }
+
+    /// However few columns there are, and whatever the groups, the choices are the same.
+    #[test]
+    fn rows_that_find_no_column_are_late_and_not_lost() {
+        let matrix =
+            Matrix::Dense64 { values: Stream::new(8).values(90 * 6), n_rows: 90, n_cols: 6 };
+        let whole = found(&matrix, Scale::None, 4, Form::Matlab);
+        with_job(&matrix, 3, Scale::None, false, |job| {
+            let pursuit =
+                Pursuit { table: job.table, sparsity: 4, threshold: 1e-6, form: Form::Matlab };
+            let lengths = pursuit.lengths(job.context)?;
+            let rows: Vec<u32> = (0..90).step_by(9).collect();
+            let mut found = vec![(Vec::new(), Vec::new()); 90];
+            let late = pursuit.group(&rows, 24, &lengths, &mut found, job.context)?;
+            assert!(!late.is_empty());
+            pursuit.group(&late, usize::MAX, &lengths, &mut found, job.context)?;
+            for &i in &rows {
+                let (columns, values) = whole.row(i as usize);
+                assert_eq!((columns, values), (&found[i as usize].0[..], &found[i as usize].1[..]));
+            }
+            Ok(())
+        });
     }
 }

@@ -290,7 +290,7 @@ class SSCOMP(_Method, name="ssc-omp"):
     """Sparse subspace clustering by orthogonal matching pursuit.
 
     The same, found by orthogonal matching pursuit (You et al. 2016).
-    Cost: sparsity N^2 d time, N sparsity memory.
+    Cost: up to sparsity N^2 d time, less where near rows choose each other, N times up to 4096 memory.
 
     Parameters
     ----------

@@ -3,10 +3,29 @@
 use std::ops::Range;
 
 use super::{Weighted, gather};
-use crate::block::{BLOCK, Points, Scratch};
+use crate::block::{BLOCK, Points, Scratch, few_distances};
 use crate::error::Error;
 use crate::parallel::Context;
 use crate::random::Stream;
+
+/// When a clock rings, the key of its row, and the row.
+type Clock = (f64, u64, u32);
+/// No clock at all.
+const SILENT: Clock = (f64::INFINITY, u64::MAX, u32::MAX);
+
+/// Puts the clock of a row, drawn by `u`, in the place of one that rings later; ties go to the lower
+/// key.
+#[inline(always)]
+fn ring(first: &mut Clock, u: f64, mass: f64, (key, row): (u64, u32)) {
+    // -ln u >= 1 - u: most rows are out without their logarithm.
+    if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > first.0 * mass {
+        return;
+    }
+    let this = -u.ln() / mass;
+    if (this, key) < (first.0, first.1) {
+        *first = (this, key, row);
+    }
+}
 
 /// k-means++ by exponential clocks: the row whose clock -ln(u)/(w D^2) rings first is drawn with
 /// probability proportional to w D^2, and the draw depends on contents alone.
@@ -69,16 +88,26 @@ pub(super) fn greedy(
     nearer(rows, &gather(rows.table, &chosen), &mut nearest, context)?;
     while chosen.len() < k {
         let stream = stream.nth(chosen.len());
-        let draws = context.each(n_draws, |draw| {
-            let stream = stream.nth(draw);
-            let clock =
-                |i: usize| -stream.uniform(rows.keys[i]).ln() / (rows.weights[i] * nearest[i]);
-            (0..n)
-                .filter(|&i| rows.weights[i] * nearest[i] > 0.0)
-                .map(|i| (clock(i), rows.keys[i], i as u32))
-                .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+        let streams: Vec<Stream> = (0..n_draws).map(|draw| stream.nth(draw)).collect();
+        let parts = context.map(n, |range| {
+            let mut first = vec![SILENT; n_draws];
+            for i in range {
+                let mass = rows.weights[i] * nearest[i];
+                for (first, stream) in first.iter_mut().zip(&streams) {
+                    ring(first, stream.uniform(rows.keys[i]), mass, (rows.keys[i], i as u32));
+                }
+            }
+            first
         })?;
-        let draws: Vec<u32> = draws.into_iter().flatten().map(|draw| draw.2).collect();
+        let first = |draw: usize| {
+            let firsts = parts.iter().map(|part| part[draw]);
+            firsts.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+        };
+        let draws: Vec<u32> = (0..n_draws)
+            .filter_map(first)
+            .filter(|draw| draw.2 != u32::MAX)
+            .map(|draw| draw.2)
+            .collect();
         if draws.is_empty() {
             chosen.push(free_row(rows, &chosen));
             continue;
@@ -99,19 +128,17 @@ fn left_by(
     context: &Context<'_>,
 ) -> Result<Vec<f64>, Error> {
     let points = rows.table.points(centers.to_vec());
-    let all: Vec<u32> = (0..points.n as u32).collect();
     let parts = context.map(rows.table.n(), |range| {
-        let (mut distances, mut scratch) = (Vec::new(), Scratch::default());
+        let mut scratch = Scratch::default();
         let mut left = vec![0.0; points.n];
         for start in range.clone().step_by(BLOCK) {
             let end = (start + BLOCK).min(range.end);
-            let block = rows.table.block(start..end, &points, &mut scratch);
-            for i in start..end {
-                block.distances(i - start, &all, &mut distances);
-                for (left, d) in left.iter_mut().zip(&distances) {
+            few_distances(rows.table, start..end, &points, &mut scratch, |r, distances| {
+                let i = start + r;
+                for (left, d) in left.iter_mut().zip(distances) {
                     *left += rows.weights[i] * d.min(nearest[i]);
                 }
-            }
+            });
         }
         left
     })?;
@@ -130,13 +157,12 @@ fn nearer(
 ) -> Result<(), Error> {
     let points = rows.table.points(center.to_vec());
     context.map_into(rows.table.n(), nearest, 1, |range, nearest| {
-        let (mut distance, mut scratch) = (Vec::new(), Scratch::default());
+        let mut scratch = Scratch::default();
         for (start, nearest) in range.step_by(BLOCK).zip(nearest.chunks_mut(BLOCK)) {
-            let block = rows.table.block(start..start + nearest.len(), &points, &mut scratch);
-            for (r, near) in nearest.iter_mut().enumerate() {
-                block.distances(r, &[0], &mut distance);
-                *near = near.min(distance[0]);
-            }
+            let block = start..start + nearest.len();
+            few_distances(rows.table, block, &points, &mut scratch, |r, distance| {
+                nearest[r] = nearest[r].min(distance[0]);
+            });
         }
     })?;
     Ok(())
@@ -150,26 +176,17 @@ fn first_clock(
     points: &Points,
     nearest: &mut [f64],
     stream: Stream,
-) -> (f64, u64, u32) {
-    let (mut distance, mut scratch) = (Vec::new(), Scratch::default());
-    let mut best = (f64::INFINITY, u64::MAX, 0u32);
+) -> Clock {
+    let mut scratch = Scratch::default();
+    let mut best = SILENT;
     for (start, nearest) in range.step_by(BLOCK).zip(nearest.chunks_mut(BLOCK)) {
-        let block = rows.table.block(start..start + nearest.len(), points, &mut scratch);
-        for (r, near) in nearest.iter_mut().enumerate() {
-            block.distances(r, &[0], &mut distance);
+        let block = start..start + nearest.len();
+        few_distances(rows.table, block, points, &mut scratch, |r, distance| {
             let i = start + r;
-            *near = near.min(distance[0]);
-            let mass = rows.weights[i] * *near;
+            nearest[r] = nearest[r].min(distance[0]);
             let u = stream.uniform(rows.keys[i]);
-            // -ln u >= 1 - u: most rows are out without their logarithm.
-            if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > best.0 * mass {
-                continue;
-            }
-            let this = (-u.ln() / mass, rows.keys[i], i as u32);
-            if (this.0, this.1) < (best.0, best.1) {
-                best = this;
-            }
-        }
+            ring(&mut best, u, rows.weights[i] * nearest[r], (rows.keys[i], i as u32));
+        });
     }
     best
 }
