@@ -177,9 +177,9 @@ def main():
             text = measure_time(pathlib.Path(folder), arguments.rows, arguments.repeats)
         print(text)
         if arguments.write:
-            start, end = "<!-- large -->\n", "\n<!-- end of large -->"
+            start, end = "<!-- large -->\n", "<!-- end of large -->"
             before, rest = PAGE.read_text().split(start)
-            PAGE.write_text(before + start + text + end + rest.split(end.lstrip("\n"), 1)[1])
+            PAGE.write_text(before + start + text + "\n" + end + rest.split(end, 1)[1])
     if "bits" in only:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
             same_bits(pathlib.Path(folder))

@@ -20,7 +20,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OBCUT = ROOT / "target/release/obcut"
 PAGE = ROOT / "docs/scaling.md"
-NEIGHBORS = 5
+CORE_ROWS = 50_000
 
 # Rows, features, anchors, clusters: those that are fitted, and those that are predicted.
 FITTED = [
@@ -53,7 +53,9 @@ def run(n, d, m, k, folder, threads):
     if not table.exists():
         subprocess.run([OBCUT, "generate", table, "-n", str(n), "-d", str(d), "-k", "50", "-q"], check=True)
     line = [OBCUT, "cluster", table, "-k", str(k), "--graph", "distance", "--anchors", str(m), "--json"]
-    line += ["--core-rows", "50000", "--memory", "250MiB", "-o", folder / "l.npy", "--force"]
+    # Room for the core, and for no more.
+    memory = (65 << 20) + CORE_ROWS * (4 * d + 900)
+    line += ["--core-rows", str(CORE_ROWS), "--memory", str(memory), "-o", folder / "l.npy", "--force"]
     line += ["--threads", str(threads)]
     found = json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
     passes = found["passes"]["pass_seconds"]
@@ -177,9 +179,9 @@ def main():
     if arguments.write:
         page = PAGE.read_text()
         for name, block in text.items():
-            start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+            start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
             before, rest = page.split(start)
-            page = before + start + block + end + rest.split(end, 1)[1]
+            page = before + start + block + "\n" + end + rest.split(end, 1)[1]
         PAGE.write_text(page)
 
 
