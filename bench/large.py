@@ -92,7 +92,7 @@ def same_bits(folder):
         found[name] = digest(out)
         print(f"{name}: {found[name]} {seconds:.1f} s, {memory / 2**20:.0f} MiB, in pieces: {in_pieces}", flush=True)
 
-    little = ["--memory", "400MiB", "--scratch", str(folder)]
+    little = ["--memory", "600MiB", "--scratch", str(folder)]
     cluster("memory", table, "--memory", "100GiB")
     cluster("npy in pieces", table, *little)
     import pyarrow as pa
