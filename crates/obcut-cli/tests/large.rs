@@ -64,6 +64,9 @@ fn pieces_give_the_labels_of_the_whole() {
     assert!(folder.read("a.csv") == folder.read("b.csv"));
     folder.run(&format!("cluster big.npy -k 6 {LITTLE} -o c.csv --margins")).ok();
     assert!(folder.read("a.csv") == folder.read("c.csv"));
+    folder.run(&format!("cluster big.npy -k 6 {LITTLE} -o whole.json")).ok();
+    let json: serde_json::Value = serde_json::from_str(&folder.text("whole.json")).unwrap();
+    assert_eq!(json["labels"].as_array().unwrap().len(), 150_000);
     let printed = folder.run(&format!("cluster big.npy -k 6 {LITTLE}")).ok();
     assert_eq!(printed.stdout.lines().count(), 150_000);
     let json = folder.run(&format!("cluster big.npy -k 6 {LITTLE} --json -o j.npy")).ok().json();
@@ -169,6 +172,8 @@ fn a_signal_saves_the_state() {
     let other = line.replace("-k 6", "-k 5");
     let run = folder.run(&format!("{other} -o stopped.npy --force --resume"));
     assert!(run.code == 2 && run.stderr.contains("other settings"), "{run:?}");
+    let run = folder.run(&format!("{line} -o stopped.npy --force --resume --drop 0"));
+    assert!(run.code == 2 && run.stderr.contains("same files and options"), "{run:?}");
     folder.run(&format!("{line} -o stopped.npy --force --resume")).ok();
     assert!(folder.read("whole.npy") == folder.read("stopped.npy"));
 }

@@ -173,8 +173,8 @@ fn the_model_repeats_the_labels_and_knows_its_clusters() {
     let store = Kept::default();
     large::predict_rows(&found.model, &Held(&data.matrix), 2, &Silent, &store).unwrap();
     same(&store.labels.lock().unwrap(), &found.labels);
-    let mut counts = vec![0; 4];
-    let mut sums = vec![0.0; 4 * 6];
+    let mut counts = [0; 4];
+    let mut sums = [0.0; 4 * 6];
     let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("dense") };
     for (row, &l) in values.chunks_exact(6).zip(&found.labels) {
         counts[l as usize] += 1;
@@ -243,6 +243,20 @@ fn weights_are_copies_and_absent_rows_get_labels() {
     assert!(differ <= 2, "{differ}");
     let twice: Vec<f64> = weights.iter().map(|w| w * 1e6).collect();
     same(&fitted(&data.matrix, Some(&twice), &params(3)).labels, &weighted.labels);
+}
+
+#[test]
+fn weights_do_not_blur_the_spread_of_a_column_far_from_zero() {
+    let data = synthetic::blobs(5000, 3, 3, 0.1, 5);
+    let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("dense") };
+    let far = values.iter().enumerate().map(|(p, v)| if p % 3 == 1 { v + 1.7e6 } else { *v });
+    let far = Matrix::Dense64 { values: far.collect(), n_rows: 5000, n_cols: 3 };
+    let weights: Vec<f64> = (0..5000).map(|i| if i % 2 == 0 { 1.0 } else { 3.0 }).collect();
+    let params = Params { scale: Scale::Standard, ..params(3) };
+    let near = fitted(&data.matrix, Some(&weights), &params);
+    let far = fitted(&far, Some(&weights), &params);
+    let agree = nmi(&near.labels, &far.labels, Average::Max).unwrap();
+    assert!(agree > 0.98, "{agree}");
 }
 
 #[test]
@@ -363,6 +377,22 @@ fn what_cannot_be_used_is_named_by_its_row() {
         other => panic!("{other}"),
     }
     assert!(matches!(run(&data.matrix, Some(&[0.0; 5000])), Error::Data(DataError::NoWeight)));
+    for (at, weight) in [(5, 1e305), (6, 1e-200), (7, 1e12)] {
+        let mut weights = vec![1.0; 5000];
+        weights[at] = weight;
+        match run(&data.matrix, Some(&weights)) {
+            Error::Data(DataError::WeightRange { row, .. }) => assert_eq!(row, at),
+            other => panic!("{other}"),
+        }
+    }
+    let few = Params { core_rows: Some(2), ..params(3) };
+    let error = large::fit_rows(&Held(&data.matrix), None, &few, &Silent, &NoStore, None);
+    assert!(error.unwrap_err().to_string().contains("core rows = 2"));
+    let equal = Matrix::Dense64 { values: vec![1.0; 15_000], n_rows: 5000, n_cols: 3 };
+    match run(&equal, None) {
+        Error::Data(DataError::TooFewDistinct { n_distinct: 1, n_clusters: 3 }) => {}
+        other => panic!("{other}"),
+    }
     let model = fitted(&data.matrix, None, &params(3)).model;
     let broken = with(3 * 4321 + 2, f64::NAN);
     match large::predict_rows(&model, &Held(&broken), 2, &Silent, &NoStore).unwrap_err() {
