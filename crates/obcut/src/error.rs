@@ -185,7 +185,7 @@ pub enum DataError {
     },
     /// Weights of a large table that are too large, too small or too different to be added up.
     #[error(
-        "the weight of row {row} is {weight:e}; in a table of so many rows weights must lie between 1e-100 and 1e100, and none above 1e7 times their mean: rescale or cap them"
+        "the weight of row {row} is {weight:e}; in a table of so many rows weights must lie between 1e-100 and 1e100, and none above 1e7 times the mean of the others: rescale or cap them"
     )]
     WeightRange {
         /// Row, from 0.

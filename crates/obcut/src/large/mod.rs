@@ -63,7 +63,7 @@ const TOL: f64 = 1e-4;
 /// and after so many.
 const ROUNDS: usize = 10;
 
-/// The largest weight is no more than this many times the mean, or the others would vanish beside it.
+/// The largest weight is no more than this many times the mean of the others, or they would vanish beside it.
 const HEAVIEST: f64 = 1e7;
 
 /// Hashes are looked at up to this many times the share that makes a core, first.
@@ -315,7 +315,8 @@ impl Large {
         let kind = columns.kind(self.params.scale);
         let largest_weight = scan.largest_weight;
         let mean = columns.weight / largest_weight / self.n_rows as f64;
-        if mean * HEAVIEST < 1.0 {
+        let others = (columns.weight / largest_weight - 1.0) / (columns.rows.max(2) - 1) as f64;
+        if columns.rows > 1 && others * HEAVIEST < 1.0 {
             let row = scan.heaviest as usize;
             return Err(DataError::WeightRange { row, weight: largest_weight }.into());
         }
