@@ -155,7 +155,7 @@ def main():
     rows = [
         [name, term, f"{1e9 * value:.4f}"]
         for name, values in constants.items()
-        for term, value in zip(NAMES[name], values)
+        for term, value in zip(NAMES[name], values, strict=True)
     ]
     text = {"constants": table(["pass", "term", "nanoseconds"], rows)}
     rows = []
