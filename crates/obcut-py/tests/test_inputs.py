@@ -173,7 +173,7 @@ def same_fit(a, b):
 def test_large_tables_are_clustered_by_their_core(mixture, tmp_path):
     model = cored(mixture)
     assert model.large_["core_rows"] == 900 and model.large_["passes"] == len(model.large_["pass_seconds"])
-    assert len(model.large_["moved"]) == model.large_["passes"] - 2
+    assert len(model.large_["moved"]) == model.large_["passes"] - 1
     assert model.labels_.shape == (6000,)
     np.testing.assert_array_equal(model.predict(mixture), model.labels_)
     for rows in ["auto", "all", 6000]:
@@ -284,8 +284,9 @@ def test_tables_on_disk_are_refused_with_a_reason(mixture, tmp_path):
         cored(Sliced(mixture[:0]))
     with pytest.raises(ValueError, match="sample_weight"):
         OBCut(4, core_rows=900).fit(Sliced(mixture), sample_weight=np.ones(3))
+    (tmp_path / "x.xlsx").write_bytes(b"PK")
     with pytest.raises(ValueError, match="x.xlsx"):
-        cored("x.xlsx")
+        cored(tmp_path / "x.xlsx")
     with pytest.raises(FileNotFoundError):
         cored("none.npy")
 
