@@ -11,6 +11,7 @@
 //! row that adds nothing to those chosen ends the search of that sample.
 
 mod pursuit;
+mod tiles;
 
 use obcut::normalize::Scaling;
 use obcut::table::Table;

@@ -8,17 +8,20 @@
 //! Where the lists of all rows do not fit in memory, and for some of the rows, groups of rows meet all
 //! rows, panel by panel. What is kept of a list is for the caller to say, row by row.
 
-use std::cmp::Ordering;
+mod candidates;
+mod measure;
+
 use std::ops::Range;
 
 use obcut::block::{BLOCK, Kernel, Points, Products, Scratch};
-use obcut::linalg::gemm::Real;
-use obcut::linalg::simd::{squared_distance, vectorised};
+use obcut::linalg::simd::vectorised;
 use obcut::parallel::Context;
 use obcut::table::Table;
 use obcut::{Error, Graph};
 
 use super::stretches::stretches;
+use candidates::{Candidates, order, scan, scan_both};
+pub(crate) use measure::Measure;
 
 /// Candidates beside those asked for: products round where differences do not.
 const SLACK: usize = 16;
@@ -32,9 +35,6 @@ const TOURNAMENT: f64 = 2.5e9;
 /// Blocks of rows in a group at least and at most, and the candidates of a group that are aimed at.
 const BLOCKS: (usize, usize) = (8, 64);
 const CANDIDATES: usize = 1 << 24;
-/// Part of the norms below which a difference of products is all rounding.
-const CANCELS: f64 = 1e-10;
-
 /// Rows between two questions whether to go on.
 const ROWS: usize = 1024;
 
@@ -124,11 +124,6 @@ fn points(table: &Table<'_>, rows: Range<usize>) -> Points {
     table.points(values)
 }
 
-/// By distance, then by index.
-fn order(a: &Neighbor, b: &Neighbor) -> Ordering {
-    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
-}
-
 /// All parts meet.
 fn tournament<R: Send>(
     table: &Table<'_>,
@@ -213,35 +208,6 @@ fn groups<R: Send>(
         results.extend(blocks.into_iter().flat_map(|block| block.1.results));
     }
     Ok(results)
-}
-
-/// Candidates of a row: |a|^2 / 2 - x.a, which orders as the distance does.
-struct Candidates {
-    found: Vec<Neighbor>,
-    /// No candidate is of use beyond.
-    bound: f64,
-}
-
-impl Candidates {
-    fn new() -> Self {
-        Self { found: Vec::new(), bound: f64::INFINITY }
-    }
-
-    fn push(&mut self, candidate: Neighbor, kept: usize) {
-        self.found.push(candidate);
-        if self.found.len() >= 2 * kept {
-            self.cut(kept);
-            self.bound = self.found[kept - 1].0;
-        }
-    }
-
-    /// Leaves the first `kept`, whatever the order in which they came.
-    fn cut(&mut self, kept: usize) {
-        if self.found.len() > kept {
-            self.found.select_nth_unstable_by(kept - 1, order);
-            self.found.truncate(kept);
-        }
-    }
 }
 
 /// A part of the rows and what was found for them.
@@ -363,152 +329,6 @@ impl<R> Search<R> {
     }
 }
 
-/// Takes in the products of rows with points, whose numbers `id` tells.
-fn scan<'l>(
-    products: &Products<'_>,
-    rows: impl Iterator<Item = (u32, &'l mut Candidates)>,
-    id: impl Fn(usize) -> u32,
-    kept: usize,
-) {
-    vectorised(
-        #[inline(always)]
-        || match products {
-            Products::Single { values, half_norms, .. } => {
-                for (values, (i, list)) in values.chunks_exact(half_norms.len()).zip(rows) {
-                    scan_row(values, half_norms, (i, list), &id, kept);
-                }
-            }
-            Products::Double { values, half_norms } => {
-                for (values, (i, list)) in values.chunks_exact(half_norms.len()).zip(rows) {
-                    scan_row(values, half_norms, (i, list), &id, kept);
-                }
-            }
-        },
-    );
-}
-
-const LANES: usize = 16;
-
-/// Takes in the products of row `i`.
-#[inline(always)]
-fn scan_row<T: Real>(
-    products: &[T],
-    half_norms: &[T],
-    (i, list): (u32, &mut Candidates),
-    id: &impl Fn(usize) -> u32,
-    kept: usize,
-) {
-    let mut bound = T::from_f64(list.bound);
-    for (c, (p, h)) in products.chunks(LANES).zip(half_norms.chunks(LANES)).enumerate() {
-        let mut any = false;
-        for (p, h) in p.iter().zip(h) {
-            any |= *h - *p <= bound;
-        }
-        if !any {
-            continue;
-        }
-        for (l, (p, h)) in p.iter().zip(h).enumerate() {
-            let j = id(c * LANES + l);
-            if *h - *p <= bound && j != i {
-                list.push(((*h - *p).to_f64(), j), kept);
-                bound = T::from_f64(list.bound);
-            }
-        }
-    }
-}
-
-/// Takes in the products of rows with points for the lists of both; the rows have no row among the
-/// points.
-fn scan_both<T: Real>(
-    products: &[T],
-    half_norms: &[T],
-    (ids, lists, own): (&[u32], &mut [Candidates], &[f64]),
-    (other_ids, other_lists): (&[u32], &mut [Candidates]),
-    kept: usize,
-) {
-    let mut bounds: Vec<T> = other_lists.iter().map(|list| T::from_f64(list.bound)).collect();
-    vectorised(
-        #[inline(always)]
-        || {
-            let rows = ids.iter().zip(lists).zip(own);
-            for (products, ((&i, list), &own)) in products.chunks_exact(half_norms.len()).zip(rows)
-            {
-                let (own, mut bound) = (T::from_f64(own), T::from_f64(list.bound));
-                for start in (0..products.len()).step_by(LANES) {
-                    let range = start..(start + LANES).min(products.len());
-                    let (p, h) = (&products[range.clone()], &half_norms[range.clone()]);
-                    let mut any = false;
-                    for ((p, h), b) in p.iter().zip(h).zip(&bounds[range]) {
-                        any |= (*h - *p <= bound) | (own - *p <= *b);
-                    }
-                    if !any {
-                        continue;
-                    }
-                    for (l, (p, h)) in p.iter().zip(h).enumerate() {
-                        let j = start + l;
-                        if *h - *p <= bound {
-                            list.push(((*h - *p).to_f64(), other_ids[j]), kept);
-                            bound = T::from_f64(list.bound);
-                        }
-                        if own - *p <= bounds[j] {
-                            other_lists[j].push(((own - *p).to_f64(), i), kept);
-                            bounds[j] = T::from_f64(other_lists[j].bound);
-                        }
-                    }
-                }
-            }
-        },
-    );
-}
-
-/// True distances between rows.
-pub(crate) struct Measure<'t, 'a> {
-    table: &'t Table<'a>,
-    row: Vec<f64>,
-    other: Vec<f64>,
-}
-
-impl<'t, 'a> Measure<'t, 'a> {
-    pub fn new(table: &'t Table<'a>) -> Self {
-        Self { table, row: vec![0.0; table.d()], other: vec![0.0; table.d()] }
-    }
-
-    /// The squared distance of two rows.
-    pub fn squared(&mut self, i: usize, j: usize) -> f64 {
-        vectorised(
-            #[inline(always)]
-            || {
-                self.table.row(i, &mut self.row);
-                self.table.row(j, &mut self.other);
-                squared_distance(&self.row, &self.other)
-            },
-        )
-    }
-
-    /// Turns the candidates of a row into squared distances. Sparse rows, which are long when they
-    /// are filled up, are only where products cancel.
-    fn turn(&mut self, i: usize, list: &mut [Neighbor]) {
-        let table = self.table;
-        let norm = if table.is_sparse() { table.stored_norm(i) } else { 0.0 };
-        let Self { row, other, .. } = self;
-        vectorised(
-            #[inline(always)]
-            || {
-                table.row(i, row);
-                for (key, j) in list.iter_mut() {
-                    let rough = norm + 2.0 * *key;
-                    if table.is_sparse() && rough > CANCELS * norm {
-                        *key = rough;
-                    } else {
-                        table.row(*j as usize, other);
-                        *key = squared_distance(row, other);
-                    }
-                }
-            },
-        );
-    }
-}
-
 /// The graph with an edge wherever one of two rows lists the other; values are squared distances.
 pub(crate) fn union(lists: Vec<Vec<Neighbor>>, context: &Context<'_>) -> Result<Graph, Error> {
     let n = lists.len();
@@ -551,110 +371,4 @@ pub(crate) fn union(lists: Vec<Vec<Neighbor>>, context: &Context<'_>) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{near, with_job};
-    use obcut::random::Stream;
-    use obcut::{Csr, Matrix, Scale};
-
-    /// Whole numbers, so that there are ties and duplicates, with many zeros.
-    fn values(n: usize, d: usize) -> Vec<f64> {
-        Stream::new(4).values(n * d).iter().map(|v| (v * 2.0).round()).collect()
-    }
-
-    fn plain(values: &[f64], n: usize, d: usize, count: usize) -> Vec<Vec<Neighbor>> {
-        let row = |i: usize| &values[i * d..(i + 1) * d];
-        let distance = |i: usize, j: usize| -> f64 {
-            row(i).iter().zip(row(j)).map(|(a, b)| (a - b).powi(2)).sum()
-        };
-        (0..n)
-            .map(|i| {
-                let mut all: Vec<Neighbor> =
-                    (0..n).filter(|&j| j != i).map(|j| (distance(i, j), j as u32)).collect();
-                all.sort_by(order);
-                all.truncate(count);
-                all
-            })
-            .collect()
-    }
-
-    #[test]
-    fn the_search_equals_sorting_all_distances() {
-        let (n, d) = (1300, 9);
-        let values: Vec<f64> = Stream::new(4).values(n * d);
-        let matrix = Matrix::Dense64 { values: values.clone(), n_rows: n, n_cols: d };
-        for count in [1, 7, 200, n - 1, 5 * n] {
-            let found =
-                with_job(&matrix, 2, Scale::None, false, |j| nearest(j.table, count, j.context));
-            for (found, plain) in found.iter().zip(plain(&values, n, d, count)) {
-                assert!(found.iter().map(|e| e.1).eq(plain.iter().map(|e| e.1)));
-                assert!(found.iter().zip(&plain).all(|(a, b)| near(a.0, b.0, 1e-12)));
-            }
-        }
-    }
-
-    #[test]
-    fn groups_find_what_a_tournament_finds_and_some_rows_can_be_asked_for_more() {
-        let (n, d) = (1500, 4);
-        let matrix = Matrix::Dense64 { values: values(n, d), n_rows: n, n_cols: d };
-        let all: Vec<u32> = (0..n as u32).collect();
-        with_job(&matrix, 2, Scale::None, false, |job| {
-            let list = |_: usize, list: &[Neighbor]| list.to_vec();
-            let whole = nearest(job.table, 40, job.context)?;
-            assert!(whole == plain(&values(n, d), n, d, 40));
-            assert!(whole == groups(job.table, &all, 40, job.context, &list)?);
-            let twice = visit_twice(job.table, (9, 40), job.context, |i, list| {
-                (i % 3 == 0 || list.len() > 9).then(|| list.to_vec())
-            })?;
-            for (i, (twice, whole)) in twice.iter().zip(&whole).enumerate() {
-                let count = if i % 3 == 0 { 9 } else { 40 };
-                assert_eq!(twice.as_deref(), Some(&whole[..count]));
-            }
-            Ok(())
-        });
-    }
-
-    #[test]
-    fn dense_single_and_sparse_rows_with_duplicates_give_the_same_lists() {
-        let (n, d, count) = (700, 4, 12);
-        let values = values(n, d);
-        let expected = plain(&values, n, d, count);
-        let single = values.iter().map(|&v| v as f32).collect();
-        let mut csr = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: d };
-        for row in values.chunks_exact(d) {
-            for (c, v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
-                csr.columns.push(c as i64);
-                csr.values.push(*v);
-            }
-            csr.offsets.push(csr.columns.len() as i64);
-        }
-        let all = [
-            Matrix::Dense64 { values, n_rows: n, n_cols: d },
-            Matrix::Dense32 { values: single, n_rows: n, n_cols: d },
-            Matrix::Sparse64(csr),
-        ];
-        for matrix in all {
-            let found =
-                with_job(&matrix, 2, Scale::None, false, |j| nearest(j.table, count, j.context));
-            assert!(found == expected);
-        }
-    }
-
-    #[test]
-    fn a_union_holds_every_edge_both_ways_and_once() {
-        let lists = vec![vec![(1.0, 1), (4.0, 2)], vec![(1.0, 0)], vec![(2.0, 1)], vec![]];
-        let context = Context::new(1, &obcut::Silent).unwrap();
-        let graph = union(lists, &context).unwrap();
-        assert_eq!(graph.row(0), (&[1, 2][..], &[1.0, 4.0][..]));
-        assert_eq!(graph.row(1), (&[0, 2][..], &[1.0, 2.0][..]));
-        assert_eq!(graph.row(2), (&[0, 1][..], &[4.0, 2.0][..]));
-        assert!(graph.row(3).0.is_empty());
-    }
-
-    #[test]
-    fn a_single_row_has_no_neighbours() {
-        let matrix = Matrix::Dense64 { values: vec![1.0, 2.0], n_rows: 1, n_cols: 2 };
-        let found = with_job(&matrix, 1, Scale::None, true, |j| nearest(j.table, 5, j.context));
-        assert_eq!(found, vec![Vec::new()]);
-    }
-}
+mod tests;
