@@ -126,7 +126,7 @@ fn a_killed_run_goes_on_to_the_same_labels() {
     folder.run(&format!("{line} -o whole.npy --threads 1")).ok();
     assert!(!folder.path("kept").exists());
     let mut kills = 0;
-    let mut wait = 40;
+    let mut wait = 20;
     loop {
         let resume = if kills > 0 { "--resume" } else { "" };
         let mut run = started(&folder, &format!("{line} -o killed.npy --threads 1 {resume}"));
@@ -138,10 +138,10 @@ fn a_killed_run_goes_on_to_the_same_labels() {
         run.kill().unwrap();
         run.wait().unwrap();
         kills += 1;
-        assert!(kills < 200);
-        wait = 40 + (wait * 7 + 31) % 120;
+        // Longer and longer, so that a slow machine comes to the end too.
+        wait = 20 + 15 * kills + (wait * 7 + 31) % 60;
     }
-    assert!(kills >= 3, "{kills} kills");
+    assert!(kills >= 2, "{kills} kills");
     assert!(folder.read("whole.npy") == folder.read("killed.npy"));
     // Nothing is left but what was asked for.
     assert_eq!(folder.files(), ["big.npy", "classes.npy", "killed.npy", "whole.npy"]);
@@ -155,7 +155,7 @@ fn a_signal_saves_the_state() {
     let line = format!("cluster big.npy -k 6 {LITTLE} --checkpoint kept --threads 1");
     folder.run(&format!("{line} -o whole.npy")).ok();
     let mut stopped = false;
-    for wait in [150, 250, 350, 450, 550] {
+    for wait in [50, 100, 150, 250, 400, 600, 1000, 2000] {
         let mut run = started(&folder, &format!("{line} -o stopped.npy --force"));
         thread::sleep(Duration::from_millis(wait));
         Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap();
