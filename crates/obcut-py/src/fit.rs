@@ -27,8 +27,7 @@ pub fn fit<'py>(
     names: Option<Vec<String>>,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    let params = params(paper, settings, Arrays { init, anchors })?;
+    let params = params(paper, settings, Arrays::new(init, anchors)?)?;
     let samples = table.samples()?;
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
     let (found, facts) = watched(py, listener, |watch| {

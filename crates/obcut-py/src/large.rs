@@ -1,11 +1,10 @@
 //! Large tables: passes whose pieces Python hands out, and rows that Python reads.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use obcut::large::{self, LargeFit, Next, Partial, Piece, Store, Task};
-use obcut::{DenseRef, Error, Matrix, RowScore, RowSource, Samples};
+use obcut::large::{self, InMemory, LargeFit, Next, Partial, Piece, Task};
+use obcut::{DenseRef, Error, Matrix, RowSource, Samples};
 use obcut_report::Clustering;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,8 +27,7 @@ pub fn is_large(
     paper: bool,
     anchors: Option<PyReadonlyArray2<'_, f64>>,
 ) -> PyResult<bool> {
-    let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    let params = params(paper, settings, Arrays { init: None, anchors })?;
+    let params = params(paper, settings, Arrays::new(None, anchors)?)?;
     Ok(large::is_large(&params, n_rows, n_cols))
 }
 
@@ -108,8 +106,7 @@ impl Large {
         init: Option<Vec<u32>>,
         anchors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
-        let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
-        let params = params(paper, settings, Arrays { init, anchors })?;
+        let params = params(paper, settings, Arrays::new(init, anchors)?)?;
         let like: Samples<'_> = if single {
             DenseRef::<f32>::new(&[], 0, n_cols).map_err(|e| raised(e.into()))?.into()
         } else {
@@ -248,31 +245,6 @@ fn owned(table: Table<'_>) -> PyResult<Matrix> {
     }
 }
 
-/// Labels and margins of all rows.
-struct Kept(Mutex<(Vec<u32>, Vec<f64>)>);
-
-impl Kept {
-    fn new(n: usize) -> Self {
-        Self(Mutex::new((vec![0; n], vec![0.0; n])))
-    }
-
-    fn finish(self) -> (Vec<u32>, Vec<f64>) {
-        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-impl Store for Kept {
-    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
-        let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (labels, margins) = &mut *kept;
-        for (i, row) in rows.iter().enumerate() {
-            labels[first as usize + i] = row.label;
-            margins[first as usize + i] = row.margin;
-        }
-        Ok(())
-    }
-}
-
 /// Clusters rows that `read(start, stop)` gives as arrays, and `read(rows, None)` for some of them.
 #[pyfunction]
 #[pyo3(signature = (read, n_rows, n_cols, settings, *, single, paper=false, weights=None, init=None, anchors=None, names=None, listener=None))]
@@ -290,11 +262,10 @@ pub fn fit_rows<'py>(
     names: Option<Vec<String>>,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    let params = params(paper, settings, Arrays { init, anchors })?;
+    let params = params(paper, settings, Arrays::new(init, anchors)?)?;
     let source = Called { read, n_rows, n_cols, single };
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    let store = Kept::new(n_rows);
+    let store = InMemory::new(n_rows);
     let found = watched(py, listener, |watch| {
         large::fit_rows(&source, weights, &params, watch, &store, None)
     })?;
@@ -322,7 +293,7 @@ pub fn predict_rows<'py>(
     threads: usize,
 ) -> PyResult<Labelled<'py>> {
     let source = Called { read, n_rows, n_cols, single };
-    let store = Kept::new(n_rows);
+    let store = InMemory::new(n_rows);
     watched(py, None, |watch| large::predict_rows(&model.0, &source, threads, watch, &store))?;
     let (row_labels, margins) = store.finish();
     Ok((labels(py, row_labels), PyArray1::from_vec(py, margins)))

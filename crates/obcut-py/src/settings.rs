@@ -1,17 +1,28 @@
 //! Settings of a fit from Python: a JSON object of those that differ from a preset.
 
+use numpy::PyReadonlyArray2;
 use obcut::{Init, Params};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 
 /// What JSON does not carry.
-#[derive(Default)]
 pub struct Arrays {
     /// The start of the labels.
-    pub init: Option<Vec<u32>>,
+    init: Option<Vec<u32>>,
     /// Given anchors, M × d.
-    pub anchors: Option<Vec<f64>>,
+    anchors: Option<Vec<f64>>,
+}
+
+impl Arrays {
+    /// As Python has them.
+    pub fn new(
+        init: Option<Vec<u32>>,
+        anchors: Option<PyReadonlyArray2<'_, f64>>,
+    ) -> PyResult<Self> {
+        let anchors = anchors.map(|a| a.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        Ok(Self { init, anchors })
+    }
 }
 
 /// The preset with the given settings put over it. `n_clusters` is among them.

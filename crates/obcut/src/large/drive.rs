@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::round::Labels;
+use super::store::{InMemory, Store, lock};
 use super::sums::STRETCH;
 use super::task::{Partial, Piece, Ready, Task, from_bytes, to_bytes};
 use super::{Large, LargeFit, Next, is_large};
@@ -31,44 +32,6 @@ use crate::source::RowSource;
 const AHEAD: usize = 2;
 /// Numbers in a piece, about.
 const PIECE: usize = 1 << 20;
-
-/// Takes what a fit or a prediction gives while it runs.
-pub trait Store: Sync {
-    /// Labels and margins of rows that follow each other, from row `first` on. Rows may come more than
-    /// once, in any order and from any thread; what comes last holds.
-    ///
-    /// # Errors
-    /// When they cannot be kept.
-    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
-        let _ = (first, rows);
-        Ok(())
-    }
-
-    /// Whether the state should be saved now; asked after every piece.
-    fn is_due(&self) -> bool {
-        false
-    }
-
-    /// Whether states are kept at all.
-    fn keeps(&self) -> bool {
-        false
-    }
-
-    /// Keeps a state that [`fit_rows`] can go on from, with all rows given so far.
-    ///
-    /// # Errors
-    /// When it cannot be kept.
-    fn save(&self, state: &[u8]) -> Result<(), Error> {
-        let _ = state;
-        Ok(())
-    }
-}
-
-/// Keeps nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoStore;
-
-impl Store for NoStore {}
 
 /// Where the rows are.
 enum Supply<'a> {
@@ -356,10 +319,6 @@ fn hash(weights: Option<&[f64]>) -> u64 {
     weights.map_or(0, |weights| weights.iter().fold(1, |hash, w| mix(hash ^ w.to_bits())))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Some rows of a matrix in memory.
 fn taken(samples: &Samples<'_>, rows: &[u64]) -> Matrix {
     fn dense<T: Copy>(x: &DenseRef<'_, T>, rows: &[u64]) -> Vec<T> {
@@ -390,20 +349,6 @@ fn push<T>(out: &mut Csr<T>, row: impl Iterator<Item = (usize, T)>) {
     out.offsets.push(out.columns.len() as i64);
 }
 
-/// Labels of a large table in memory.
-struct InMemory(Mutex<(Vec<u32>, Vec<f64>)>);
-
-impl Store for InMemory {
-    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
-        let (labels, margins) = &mut *lock(&self.0);
-        for (i, row) in rows.iter().enumerate() {
-            labels[first as usize + i] = row.label;
-            margins[first as usize + i] = row.margin;
-        }
-        Ok(())
-    }
-}
-
 /// Clusters a large table in memory.
 pub(crate) fn fit_samples(
     samples: &Samples<'_>,
@@ -412,12 +357,12 @@ pub(crate) fn fit_samples(
     observer: &dyn Observer,
 ) -> Result<Fit, Error> {
     let n = samples.n_rows();
-    let store = InMemory(Mutex::new((vec![0; n], vec![0.0; n])));
+    let store = InMemory::new(n);
     let supply = Supply::Memory(*samples);
     let drive = Drive::new(supply, *samples, weights, params.threads, observer, &store)?;
     let large = Large::new(params, samples, n)?;
     let LargeFit { model, trace, warnings } = drive.run(large, Merged::default())?;
-    let (labels, margins) = store.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (labels, margins) = store.finish();
     Ok(Fit { labels, margins, model, trace, warnings })
 }
 

@@ -21,13 +21,15 @@ mod drive;
 mod round;
 mod scan;
 mod sketch;
+mod store;
 mod sums;
 mod task;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use drive::fit_samples;
-pub use drive::{NoStore, Store, fit_rows, predict_rows};
+pub use drive::{fit_rows, predict_rows};
+pub use store::{InMemory, NoStore, Store};
 pub use task::{Partial, Piece, Ready, Task};
 
 use crate::error::{DataError, Error, ParamError};
@@ -75,7 +77,7 @@ pub fn core_rows(params: &Params, n_cols: usize) -> usize {
         Some(0) => usize::MAX,
         Some(rows) => rows,
         None => {
-            let k = params.k_range.map_or(params.n_clusters, |(low, high)| high.unwrap_or(low));
+            let k = most_clusters(params);
             let given = params.anchors.as_ref().map(|anchors| anchors.len() / n_cols.max(1));
             let anchors = given.or(params.n_anchors).unwrap_or(0);
             (CORE_NUMBERS / n_cols.max(1))
@@ -84,6 +86,11 @@ pub fn core_rows(params: &Params, n_cols: usize) -> usize {
                 .max(anchors.saturating_mul(PER_ANCHOR))
         }
     }
+}
+
+/// Clusters that may be asked for.
+fn most_clusters(params: &Params) -> usize {
+    params.k_range.map_or(params.n_clusters, |(low, high)| high.unwrap_or(low))
 }
 
 /// Whether a table of this size is clustered by its core.
@@ -230,7 +237,7 @@ impl Large {
         check::check(params, (n_rows, n_cols), None)?;
         let single = matches!(like, Samples::Dense32(_));
         let core_rows = core_rows(params, n_cols).min(n_rows);
-        let k = params.k_range.map_or(params.n_clusters, |(low, high)| high.unwrap_or(low));
+        let k = most_clusters(params);
         if core_rows < k {
             let (name, value) = ("core rows", core_rows.to_string());
             let hint = "there must be at least as many as clusters";

@@ -1,0 +1,76 @@
+//! Who takes labels and states while a fit or a prediction runs.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::Error;
+use crate::solver::rule::RowScore;
+
+/// Takes what a fit or a prediction gives while it runs.
+pub trait Store: Sync {
+    /// Labels and margins of rows that follow each other, from row `first` on. Rows may come more than
+    /// once, in any order and from any thread; what comes last holds.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+        let _ = (first, rows);
+        Ok(())
+    }
+
+    /// Whether the state should be saved now; asked after every piece.
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    /// Whether states are kept at all.
+    fn keeps(&self) -> bool {
+        false
+    }
+
+    /// Keeps a state that [`fit_rows`] can go on from, with all rows given so far.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn save(&self, state: &[u8]) -> Result<(), Error> {
+        let _ = state;
+        Ok(())
+    }
+}
+
+/// Keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoStore;
+
+impl Store for NoStore {}
+
+/// Keeps labels and margins of all rows in memory.
+#[derive(Debug)]
+pub struct InMemory(Mutex<(Vec<u32>, Vec<f64>)>);
+
+impl InMemory {
+    /// For `n` rows.
+    pub fn new(n: usize) -> Self {
+        Self(Mutex::new((vec![0; n], vec![0.0; n])))
+    }
+
+    /// Labels and margins.
+    pub fn finish(self) -> (Vec<u32>, Vec<f64>) {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for InMemory {
+    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+        let (labels, margins) = &mut *lock(&self.0);
+        for (i, row) in rows.iter().enumerate() {
+            labels[first as usize + i] = row.label;
+            margins[first as usize + i] = row.margin;
+        }
+        Ok(())
+    }
+}
+
+/// What a thread that panicked held is as good as ever here.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
