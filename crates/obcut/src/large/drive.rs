@@ -24,7 +24,6 @@ use crate::parallel::Context;
 use crate::random::mix;
 use crate::solver::model::Model;
 use crate::solver::params::Params;
-use crate::solver::rule::RowScore;
 use crate::solver::{Fit, check, fit};
 use crate::source::RowSource;
 
