@@ -78,11 +78,12 @@ pub enum Products<'s> {
     Double { values: &'s [f64], half_norms: &'s [f64] },
 }
 
-/// The squared distances of the rows of a block to all of a few points, as [`Block::distances`] takes
-/// them, but without products where these are of no use.
+/// The squared distances of some rows of a block, counted from its start, to all of a few points, as
+/// [`Block::distances`] takes them, but without products where these are of no use.
 pub fn few_distances(
     table: &Table<'_>,
     block: Range<usize>,
+    chosen: impl Iterator<Item = usize>,
     points: &Points,
     scratch: &mut Scratch,
     mut visit: impl FnMut(usize, &[f64]),
@@ -90,18 +91,18 @@ pub fn few_distances(
     let mut distances = vec![0.0; points.n];
     if table.is_sparse() {
         let all: Vec<u32> = (0..points.n as u32).collect();
-        let products = table.block(block.clone(), points, scratch);
-        for r in 0..block.len() {
+        let products = table.block(block, points, scratch);
+        for r in chosen {
             products.distances(r, &all, &mut distances);
             visit(r, &distances);
         }
         return;
     }
-    let loaded = table.load(block.clone(), scratch);
+    let loaded = table.load(block, scratch);
     vectorised(
         #[inline(always)]
         || {
-            for r in 0..block.len() {
+            for r in chosen {
                 loaded.differences(r, points, &mut distances);
                 visit(r, &distances);
             }

@@ -437,6 +437,35 @@ mod tests {
         }
     }
 
+    #[test]
+    fn seeds_are_those_of_the_plain_procedure() {
+        // Groups close together, so that most rows are passed over.
+        let (n, d, k) = (700, 3, 40);
+        let x: Vec<f64> = (Stream::new(8).values(n * d).iter().enumerate())
+            .map(|(p, v)| f64::from((p / d % 9) as u8) * 4.0 + v)
+            .collect();
+        let (_, keys, scaling) = table_of(&x, n);
+        let weights: Vec<f64> = (0..n).map(|i| 0.5 + (i % 4) as f64).collect();
+        let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
+        let rows = Weighted { table: &table, weights: &weights, keys: &keys };
+        let context = Context::new(2, &Silent).unwrap();
+        let row = |i: u32| &x[i as usize * d..(i as usize + 1) * d];
+        for number in 0..5 {
+            let stream = Stream::new(number);
+            let chosen = seed::plus_plus(&rows, k, stream, &context).unwrap();
+            for c in 1..k {
+                let clock = |i: u32| {
+                    let near = |j: &u32| squared_distance(row(i), row(*j));
+                    let mass = chosen[..c].iter().map(near).fold(f64::INFINITY, f64::min);
+                    let u = stream.nth(c).uniform(keys[i as usize]);
+                    if mass > 0.0 { -u.ln() / (weights[i as usize] * mass) } else { f64::INFINITY }
+                };
+                let first = (0..n as u32).min_by(|&a, &b| clock(a).total_cmp(&clock(b))).unwrap();
+                assert_eq!(chosen[c], first);
+            }
+        }
+    }
+
     /// The generated shapes are worth clustering by a graph because this cannot find them.
     #[test]
     fn k_means_finds_blobs_and_no_other_generated_shape() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Graph {
     /// Start of every row in the two other arrays, and the end of the last.
     pub offsets: Vec<usize>,
-    /// Anchor of every edge.
+    /// Anchor of every edge, ascending in a row.
     pub columns: Vec<u32>,
     /// Weight of every edge.
     pub values: Vec<f64>,

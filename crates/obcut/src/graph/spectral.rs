@@ -14,6 +14,7 @@ use super::components::{Components, components, sizeable};
 use crate::error::Error;
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::linalg::eigen;
+use crate::linalg::gemm::mirror;
 use crate::linalg::simd::{axpy, squared_distance};
 use crate::matrix::DenseRef;
 use crate::normalize::Scaling;
@@ -167,23 +168,20 @@ impl Spectrum {
 fn affinity(graph: &Graph, weights: &[f64], context: &Context<'_>) -> Result<Vec<f64>, Error> {
     let m = graph.n_cols;
     let (offsets, entries) = graph.by_column();
+    let degrees: Vec<f64> = (0..graph.n_rows()).map(|i| graph.row(i).1.iter().sum()).collect();
     let mut affinity = vec![0.0; m * m];
     context.each_into(&mut affinity, m, |a, out| {
         for &(i, p) in &entries[offsets[a]..offsets[a + 1]] {
-            let (columns, values) = graph.row(i as usize);
-            let degree: f64 = values.iter().sum();
-            let share = weights[i as usize] * graph.values[p] / degree;
-            for (&b, v) in columns.iter().zip(values) {
+            let i = i as usize;
+            let share = weights[i] * graph.values[p] / degrees[i];
+            // Columns ascend, and the other half is the same.
+            let row = graph.offsets[i]..p + 1;
+            for (&b, v) in graph.columns[row.clone()].iter().zip(&graph.values[row]) {
                 out[b as usize] += share * v;
             }
         }
     })?;
-    // a b / degree and b a / degree round differently.
-    for a in 0..m {
-        for b in 0..a {
-            affinity[b * m + a] = affinity[a * m + b];
-        }
-    }
+    mirror(&mut affinity, m);
     Ok(affinity)
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{Weighted, gather};
 use crate::block::{BLOCK, Points, Scratch, few_distances};
 use crate::error::Error;
+use crate::linalg::simd::squared_distance;
 use crate::parallel::Context;
 use crate::random::Stream;
 
@@ -27,6 +28,10 @@ fn ring(first: &mut Clock, u: f64, mass: f64, (key, row): (u64, u32)) {
     }
 }
 
+/// A centre twice as far from the nearest one of a row as the row is, and by this part more, cannot be nearer:
+/// by the triangle inequality, and in spite of rounding.
+const BEYOND: f64 = 1.0 + 1e-6;
+
 /// k-means++ by exponential clocks: the row whose clock -ln(u)/(w D^2) rings first is drawn with
 /// probability proportional to w D^2, and the draw depends on contents alone.
 pub(super) fn plus_plus(
@@ -36,15 +41,19 @@ pub(super) fn plus_plus(
     context: &Context<'_>,
 ) -> Result<Vec<u32>, Error> {
     let (n, d) = (rows.table.n(), rows.table.d());
-    let mut nearest = vec![f64::INFINITY; n];
+    // The squared distance to the nearest centre, and which one it is.
+    let mut nearest = vec![(f64::INFINITY, 0u32); n];
     let mut chosen = vec![first_row(rows, stream)];
-    let mut center = vec![0.0; d];
+    let mut centers: Vec<f64> = Vec::new();
     while chosen.len() < k {
         let stream = stream.nth(chosen.len());
-        rows.table.row(*chosen.last().expect("one at least") as usize, &mut center);
-        let points = rows.table.points(center.clone());
+        let center = gather(rows.table, &chosen[chosen.len() - 1..]);
+        let apart = |other: &[f64]| squared_distance(&center, other) / (4.0 * BEYOND);
+        let reach: Vec<f64> = centers.chunks_exact(d).map(apart).collect();
+        centers.extend_from_slice(&center);
+        let points = rows.table.points(center);
         let firsts = context.map_into(n, &mut nearest, 1, |range, nearest| {
-            first_clock(rows, range, &points, nearest, stream)
+            first_clock(rows, range, (&points, &reach), nearest, stream)
         })?;
         let best = firsts
             .into_iter()
@@ -133,7 +142,8 @@ fn left_by(
         let mut left = vec![0.0; points.n];
         for start in range.clone().step_by(BLOCK) {
             let end = (start + BLOCK).min(range.end);
-            few_distances(rows.table, start..end, &points, &mut scratch, |r, distances| {
+            let all = 0..end - start;
+            few_distances(rows.table, start..end, all, &points, &mut scratch, |r, distances| {
                 let i = start + r;
                 for (left, d) in left.iter_mut().zip(distances) {
                     *left += rows.weights[i] * d.min(nearest[i]);
@@ -160,7 +170,8 @@ fn nearer(
         let mut scratch = Scratch::default();
         for (start, nearest) in range.step_by(BLOCK).zip(nearest.chunks_mut(BLOCK)) {
             let block = start..start + nearest.len();
-            few_distances(rows.table, block, &points, &mut scratch, |r, distance| {
+            let all = 0..nearest.len();
+            few_distances(rows.table, block, all, &points, &mut scratch, |r, distance| {
                 nearest[r] = nearest[r].min(distance[0]);
             });
         }
@@ -169,24 +180,36 @@ fn nearer(
 }
 
 /// The row of a range whose clock rings first, after the distances to the nearest centre have taken in
-/// one more centre.
+/// one more centre. It leaves alone what is within reach, a squared distance, of one of those before.
 fn first_clock(
     rows: &Weighted<'_, '_>,
     range: Range<usize>,
-    points: &Points,
-    nearest: &mut [f64],
+    (points, reach): (&Points, &[f64]),
+    nearest: &mut [(f64, u32)],
     stream: Stream,
 ) -> Clock {
     let mut scratch = Scratch::default();
     let mut best = SILENT;
+    let mut open: Vec<usize> = Vec::with_capacity(BLOCK);
     for (start, nearest) in range.step_by(BLOCK).zip(nearest.chunks_mut(BLOCK)) {
         let block = start..start + nearest.len();
-        few_distances(rows.table, block, points, &mut scratch, |r, distance| {
-            let i = start + r;
-            nearest[r] = nearest[r].min(distance[0]);
+        open.clear();
+        open.extend((0..nearest.len()).filter(|&r| {
+            let (distance, center) = nearest[r];
+            reach.get(center as usize).is_none_or(|&reach| distance > reach)
+        }));
+        if !open.is_empty() {
+            let open = open.iter().copied();
+            few_distances(rows.table, block.clone(), open, points, &mut scratch, |r, distance| {
+                if distance[0] < nearest[r].0 {
+                    nearest[r] = (distance[0], reach.len() as u32);
+                }
+            });
+        }
+        for (i, near) in block.zip(nearest) {
             let u = stream.uniform(rows.keys[i]);
-            ring(&mut best, u, rows.weights[i] * nearest[r], (rows.keys[i], i as u32));
-        });
+            ring(&mut best, u, rows.weights[i] * near.0, (rows.keys[i], i as u32));
+        }
     }
     best
 }

@@ -4,8 +4,8 @@
 //! block, unlike a single Lanczos vector, finds repeated eigenvalues, and the eigenvalue 1 of a graph
 //! with several components is repeated.
 
-use super::factor::{orthonormal, symmetric_eigen};
-use super::gemm::{add_times, times, transposed_times};
+use super::factor::{orthonormal_rows, symmetric_eigen};
+use super::gemm::{add_times, mirror, times, times_transposed, transposed, transposed_times};
 use crate::error::Error;
 use crate::random::Stream;
 
@@ -20,6 +20,10 @@ const RESTARTS: usize = 30;
 /// Residual, relative to the largest eigenvalue, at which a pair has converged. Eigenvalues are then
 /// right to its square.
 const TOLERANCE: f64 = 1e-4;
+/// Times that a block is made orthogonal to the basis at most; two are enough unless the space is exhausted,
+const PASSES: usize = 8;
+/// and so is what takes no more than this from unit vectors.
+const LITTLE: f64 = 1e-3;
 /// Eigenvalues closer than this, relative to the largest, are copies of one.
 const EQUAL: f64 = 1e-6;
 
@@ -37,9 +41,10 @@ pub fn largest(
         let (values, vectors) = symmetric_eigen(a, n)?;
         return Ok(take_last(&values, &vectors, n, n, k));
     }
-    largest_of(n, k, stream, check, |x, width| {
-        let mut out = vec![0.0; n * width];
-        times(a, x, &mut out, (n, width, n));
+    // The matrix is its own transpose.
+    largest_by_rows(n, k, stream, &check, &|rows, count| {
+        let mut out = vec![0.0; count * n];
+        times(rows, a, &mut out, (count, n, n));
         Ok(out)
     })
 }
@@ -73,6 +78,19 @@ pub fn largest_of(
     check: impl Fn() -> Result<(), Error>,
     apply: impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    largest_by_rows(n, k, stream, &check, &|rows, count| {
+        Ok(transposed(&apply(&transposed(rows, count, n), count)?, n, count))
+    })
+}
+
+/// The same for products with vectors that are rows (count × n).
+fn largest_by_rows(
+    n: usize,
+    k: usize,
+    stream: Stream,
+    check: &impl Fn() -> Result<(), Error>,
+    apply: &impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let kept = kept_of(k);
     let mut block = block_of(k);
     // A basis that fills the space has nothing to iterate for: the matrix itself is as small.
@@ -84,7 +102,7 @@ pub fn largest_of(
         return Ok(take_last(&values, &vectors, n, n, k));
     }
     loop {
-        let found = iterate(n, k, block, stream, &check, &apply)?;
+        let found = iterate(n, k, block, stream, check, apply)?;
         // A block finds at most as many copies of an eigenvalue as it has columns.
         if block >= kept || copies(&found.0) < block {
             return Ok(found);
@@ -104,14 +122,8 @@ fn copies(values: &[f64]) -> usize {
     longest
 }
 
-/// Columns of the basis: n × width, row-major.
-struct Block {
-    values: Vec<f64>,
-    width: usize,
-}
-
 /// Block Krylov with thick restarts: Ritz vectors are kept with their images, and the iteration goes on from
-/// what the last image adds to the basis.
+/// what the last image adds to the basis. Vectors are rows here, so that a basis grows at its end.
 fn iterate(
     n: usize,
     k: usize,
@@ -122,88 +134,64 @@ fn iterate(
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let kept = kept_of(k);
     let full = basis_of(kept, block);
-    let (mut basis, mut images): (Vec<Block>, Vec<Block>) = (Vec::new(), Vec::new());
-    let mut next = orthonormal(&stream.values(n * block), n, block);
+    let room = (full + block) * n;
+    let (mut basis, mut images) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    let mut next = orthonormal_rows(stream.values(n * block), block, n);
     let mut result = (Vec::new(), Vec::new());
     for _ in 0..RESTARTS {
-        let mut width: usize = basis.iter().map(|b| b.width).sum();
-        while width < full {
+        while basis.len() < full * n {
             check()?;
             let image = apply(&next, block)?;
-            basis.push(Block { values: next, width: block });
-            images.push(Block { values: image.clone(), width: block });
-            width += block;
-            // Twice, since what is left of a nearly exhausted space is rounding.
-            next = (0..2).fold(image, |next, _| new_part(next, &basis, n, block));
+            basis.extend_from_slice(&next);
+            images.extend_from_slice(&image);
+            next = new_part(image, &basis, n, block);
         }
-        let small = projected(&basis, &images, n, width);
-        let (values, rotation) = symmetric_eigen(&small, width)?;
+        let width = basis.len() / n;
+        let (values, rotation) = symmetric_eigen(&projected(&basis, &images, n), width)?;
         let (ritz, turn) = take_last(&values, &rotation, width, width, kept);
-        let vectors = combined(&basis, &turn, n, kept);
-        let image = combined(&images, &turn, n, kept);
-        let worst = (0..k)
-            .map(|j| {
-                (0..n)
-                    .map(|i| (image[i * kept + j] - ritz[j] * vectors[i * kept + j]).powi(2))
-                    .sum::<f64>()
-                    .sqrt()
-            })
-            .fold(0.0, f64::max);
-        result = (ritz[..k].to_vec(), columns(&vectors, n, kept, k));
+        let combined = |rows: &[f64]| {
+            let mut out = vec![0.0; kept * n];
+            transposed_times(&turn, rows, &mut out, (kept, n, width));
+            out
+        };
+        let (vectors, image) = (combined(&basis), combined(&images));
+        let residual = |j: usize| {
+            let (v, image) = (&vectors[j * n..(j + 1) * n], &image[j * n..(j + 1) * n]);
+            image.iter().zip(v).map(|(a, v)| (a - ritz[j] * v).powi(2)).sum::<f64>().sqrt()
+        };
+        let worst = (0..k).map(residual).fold(0.0, f64::max);
+        result = (ritz[..k].to_vec(), transposed(&vectors[..k * n], k, n));
         if worst <= TOLERANCE * ritz[0].abs().max(f64::MIN_POSITIVE) {
             break;
         }
-        basis = vec![Block { values: vectors, width: kept }];
-        images = vec![Block { values: image, width: kept }];
+        (basis, images) = (vectors, image);
     }
     Ok(result)
 }
 
-/// An orthonormal basis of what a block (n × width) adds to others.
-fn new_part(mut next: Vec<f64>, basis: &[Block], n: usize, width: usize) -> Vec<f64> {
-    for v in basis {
-        let mut shared = vec![0.0; v.width * width];
-        transposed_times(&v.values, &next, &mut shared, (v.width, width, n));
-        add_times(-1.0, &v.values, &shared, &mut next, (n, width, v.width));
-    }
-    orthonormal(&next, n, width)
-}
-
-/// V'AV for all pairs of blocks, symmetric.
-fn projected(basis: &[Block], images: &[Block], n: usize, width: usize) -> Vec<f64> {
-    let mut small = vec![0.0; width * width];
-    let mut top = 0;
-    for (a, v) in basis.iter().enumerate() {
-        let mut left = 0;
-        for image in &images[..=a] {
-            let mut part = vec![0.0; v.width * image.width];
-            transposed_times(&v.values, &image.values, &mut part, (v.width, image.width, n));
-            for i in 0..v.width {
-                for j in 0..image.width {
-                    let (row, column) = (top + i, left + j);
-                    if row >= column {
-                        small[row * width + column] = part[i * image.width + j];
-                        small[column * width + row] = part[i * image.width + j];
-                    }
-                }
-            }
-            left += image.width;
+/// An orthonormal basis of what some rows (width × n) add to others. Of a nearly exhausted space only
+/// rounding is left, which is made orthogonal again until little of it goes.
+fn new_part(mut next: Vec<f64>, basis: &[f64], n: usize, width: usize) -> Vec<f64> {
+    let count = basis.len() / n;
+    let mut shared = vec![0.0; width * count];
+    for pass in 0..PASSES {
+        times_transposed(&next, basis, &mut shared, (width, count, n));
+        add_times(-1.0, &shared, basis, &mut next, (width, n, count));
+        next = orthonormal_rows(next, width, n);
+        if pass > 0 && shared.iter().all(|v| v.abs() < LITTLE) {
+            break;
         }
-        top += v.width;
     }
-    small
+    next
 }
 
-/// The blocks, side by side, times a matrix with `columns` columns.
-fn combined(blocks: &[Block], turn: &[f64], n: usize, columns: usize) -> Vec<f64> {
-    let mut out = vec![0.0; n * columns];
-    let mut start = 0;
-    for v in blocks {
-        let part = &turn[start * columns..(start + v.width) * columns];
-        add_times(1.0, &v.values, part, &mut out, (n, columns, v.width));
-        start += v.width;
-    }
-    out
+/// VAV' of a basis V and its images, exactly symmetric.
+fn projected(basis: &[f64], images: &[f64], n: usize) -> Vec<f64> {
+    let width = basis.len() / n;
+    let mut small = vec![0.0; width * width];
+    times_transposed(basis, images, &mut small, (width, width, n));
+    mirror(&mut small, width);
+    small
 }
 
 /// The last `k` of `m` columns in reverse: from ascending to descending eigenvalues.
@@ -224,13 +212,10 @@ fn take_last(
     (top, out)
 }
 
-fn columns(a: &[f64], n: usize, m: usize, k: usize) -> Vec<f64> {
-    (0..n).flat_map(|i| a[i * m..i * m + k].iter().copied()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::factor::orthonormal;
     use crate::linalg::gemm::gram;
 
     /// A matrix of `n_blocks` disconnected parts, each with eigenvalue 1.

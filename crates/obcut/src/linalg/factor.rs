@@ -1,9 +1,9 @@
 //! Factorisations of small dense matrices.
 
 use faer::linalg::solvers::Solve;
-use faer::{Mat, MatRef, Side};
+use faer::{Mat, MatMut, MatRef, Side};
 
-use super::gemm::{times, times_transposed, transposed_times};
+use super::gemm::{gram, times, times_transposed, transposed_times};
 use crate::error::Error;
 
 /// Square of the condition number up to which the polar factor is taken from the small Gram matrix.
@@ -62,6 +62,34 @@ pub fn orthonormal(a: &[f64], n: usize, m: usize) -> Vec<f64> {
     row_major(MatRef::from_row_major_slice(a, n, m).qr().compute_thin_Q().as_ref())
 }
 
+/// Ratio of the least to the largest pivot down to which rows are made orthonormal by their Gram matrix.
+const WELL: f64 = 1e-4;
+
+/// An orthonormal basis (m × n, row-major) of the rows of `a` (m × n, n >= m), exact to rounding where the
+/// rows are nearly orthonormal already, else to the square of their condition number (at most 1e-8) of it.
+pub fn orthonormal_rows(mut a: Vec<f64>, m: usize, n: usize) -> Vec<f64> {
+    // X = LQ with LL' = XX': a few products. Nearly dependent rows are left to Householder's reflections.
+    let pivot = |lower: &[f64], i: usize| lower[i * m + i];
+    let lower = cholesky(&gram(&a, m, n), m).filter(|lower| {
+        let largest = (0..m).map(|i| pivot(lower, i)).fold(0.0, f64::max);
+        largest.is_finite() && (0..m).all(|i| pivot(lower, i) > WELL * largest)
+    });
+    match lower {
+        Some(lower) => {
+            faer::linalg::triangular_solve::solve_lower_triangular_in_place(
+                MatRef::from_row_major_slice(&lower, m, m),
+                MatMut::from_row_major_slice_mut(&mut a, m, n),
+                faer::Par::Seq,
+            );
+            a
+        }
+        None => {
+            let q = MatRef::from_row_major_slice(&a, m, n).transpose().qr().compute_thin_Q();
+            row_major(q.transpose())
+        }
+    }
+}
+
 /// Solves S Z = R for symmetric positive semi-definite S (n × n) and R (n × d), least norm where S is
 /// singular: eigenvalues below `n * eps * largest` count as zero.
 pub fn solve_semidefinite(s: &[f64], r: &[f64], n: usize, d: usize) -> Result<Vec<f64>, Error> {
@@ -118,7 +146,6 @@ fn row_major(a: MatRef<'_, f64>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::gemm::gram;
     use crate::random::Stream;
 
     #[test]
@@ -140,6 +167,31 @@ mod tests {
             let q = orthonormal(&Stream::new(other).values(m * k), m, k);
             assert!(trace(&q) <= trace(&h) + 1e-12);
         }
+    }
+
+    #[test]
+    fn rows_become_an_orthonormal_basis_of_their_span() {
+        let (m, n) = (6, 40);
+        let plain = Stream::new(4).values(m * n);
+        // Of full rank, nearly dependent, dependent, and all zero.
+        for (size, times) in [(1.0, 2), (1e-9, 1), (0.0, 1)] {
+            let mut a = plain.clone();
+            let (head, tail) = a.split_at_mut((m - 1) * n);
+            tail.iter_mut().zip(head).for_each(|(t, h)| *t = size * *t + *h);
+            let q = (0..times).fold(a.clone(), |rows, _| orthonormal_rows(rows, m, n));
+            let products = gram(&q, m, n);
+            for (p, v) in products.iter().enumerate() {
+                let wanted = f64::from(u8::from(p.is_multiple_of(m + 1)));
+                assert!((v - wanted).abs() < 1e-13, "{size}: {v}");
+            }
+            // Every row is the sum of its projections.
+            let mut parts = vec![0.0; m * m];
+            times_transposed(&a, &q, &mut parts, (m, m, n));
+            let mut again = vec![0.0; m * n];
+            super::times(&parts, &q, &mut again, (m, n, m));
+            assert!(a.iter().zip(&again).all(|(x, y)| (x - y).abs() < 1e-12), "{size}");
+        }
+        assert!(orthonormal_rows(vec![0.0; m * n], m, n).iter().all(|v| v.is_finite()));
     }
 
     #[test]

@@ -106,12 +106,39 @@ pub fn transposed_times<T: Real>(
 pub fn gram(x: &[f64], n: usize, d: usize) -> Vec<f64> {
     let mut g = vec![0.0; n * n];
     times_transposed(x, x, &mut g, (n, n, d));
-    for i in 0..n {
-        for j in 0..i {
-            g[j * n + i] = g[i * n + j];
+    mirror(&mut g, n);
+    g
+}
+
+/// Rows and columns of the squares that are turned at a time: more would leave the cache.
+const SQUARE: usize = 16;
+
+/// Copies the lower triangle of a square matrix (n × n) to the upper one.
+pub fn mirror(a: &mut [f64], n: usize) {
+    for top in (0..n).step_by(SQUARE) {
+        for left in (0..=top).step_by(SQUARE) {
+            for i in top..(top + SQUARE).min(n) {
+                for j in left..(left + SQUARE).min(i) {
+                    a[j * n + i] = a[i * n + j];
+                }
+            }
         }
     }
-    g
+}
+
+/// The transpose (m × n) of `a` (n × m), both row-major.
+pub fn transposed(a: &[f64], n: usize, m: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * m];
+    for top in (0..n).step_by(SQUARE) {
+        for left in (0..m).step_by(SQUARE) {
+            for i in top..(top + SQUARE).min(n) {
+                for j in left..(left + SQUARE).min(m) {
+                    out[j * n + i] = a[i * m + j];
+                }
+            }
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -141,6 +168,23 @@ mod tests {
         assert!(again.iter().all(|x| x.abs() < 1e-14));
         transposed_times(&at, &bt, &mut again, (n, m, d));
         assert!(out.iter().zip(&again).all(|(x, y)| (x - y).abs() < 1e-14));
+    }
+
+    #[test]
+    fn a_transpose_and_a_mirror_image_are_right_for_any_size() {
+        for (n, m) in [(1, 1), (3, 40), (16, 16), (17, 33), (50, 7)] {
+            let a = Stream::new(1).values(n * m);
+            let t = transposed(&a, n, m);
+            assert!((0..n).all(|i| (0..m).all(|j| t[j * n + i] == a[i * m + j])));
+            let mut g = Stream::new(2).values(m * m);
+            let before = g.clone();
+            mirror(&mut g, m);
+            for i in 0..m {
+                for j in 0..m {
+                    assert_eq!(g[i * m + j], before[i.max(j) * m + i.min(j)]);
+                }
+            }
+        }
     }
 
     /// What lets predict repeat the bits of the fit: with the shape fixed, a row's product does not

@@ -77,7 +77,7 @@ pub(crate) fn anchors(
     Ok(all)
 }
 
-/// First labels by k-means on the rows, as printed.
+/// First labels by k-means on the rows, as printed; on samples as for the anchors.
 pub(crate) fn k_means(
     rows: &Weighted<'_, '_>,
     params: &Params,
@@ -87,8 +87,9 @@ pub(crate) fn k_means(
     let schedule = Schedule {
         iterations: 20,
         restarts: 2,
-        rows_per_restart: params.rows_per_anchor,
+        rows_per_restart: params.rows_per_anchor.map(|per| per.div_ceil(FIRST_PART)),
         rows_per_center: params.rows_per_anchor,
+        more_iterations: SMALL_ITERATIONS,
         full_passes: 2,
         ..Schedule::ALL_ROWS
     };
