@@ -43,12 +43,17 @@ fn free() -> Option<u64> {
     Some((kib << 10).min(group.unwrap_or(u64::MAX)))
 }
 
-/// Bytes that a fit takes beside the table: those of its core, or of all rows.
-fn fit_bytes(params: &Params, rows: u64, cols: usize, value_bytes: usize) -> u64 {
-    let core = (large::core_rows(params, cols) as u64).min(rows);
-    // The core is copied out of the table; all rows, when they are the core, are read at once.
+/// Rows that are clustered at once: those of a core, or all.
+fn rows_at_once(params: &Params, rows: u64, cols: usize) -> u64 {
+    let is_large = large::is_large(params, rows as usize, cols);
+    if is_large { large::core_rows(params, cols) as u64 } else { rows }
+}
+
+/// Bytes that a fit of so many rows takes.
+fn fit_bytes(rows: u64, cols: usize, value_bytes: usize) -> u64 {
+    // A core is copied out of the table; all rows are read at once.
     let copy = cols as u64 * value_bytes as u64;
-    BASE.saturating_add(core.saturating_mul(copy + PER_CORE_ROW))
+    BASE.saturating_add(rows.saturating_mul(copy + PER_CORE_ROW))
 }
 
 /// The way for a fit: in pieces when the table does not fit otherwise. A table of unknown size is loaded.
@@ -57,9 +62,9 @@ pub fn way(size: &Measure, params: &Params, given: Option<u64>) -> Result<Way, F
     let (Some(bytes), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
         return Ok(Way::Load);
     };
-    let beside = fit_bytes(params, rows, cols, size.value_bytes);
-    let is_large = large::is_large(params, rows as usize, cols);
-    let table = if is_large { bytes } else { 0 };
+    let at_once = rows_at_once(params, rows, cols);
+    let beside = fit_bytes(at_once, cols, size.value_bytes);
+    let table = if at_once < rows { bytes } else { 0 };
     let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
     if whole <= limit {
         return Ok(Way::Load);
@@ -77,9 +82,9 @@ pub fn way(size: &Measure, params: &Params, given: Option<u64>) -> Result<Way, F
         };
     }
     if beside > limit && given.is_some() {
-        let rows = large::core_rows(params, cols).min(rows as usize);
+        let fewer = (large::core_rows(params, cols) as u64).min(at_once / 2).max(1);
         return Err(Fault::Usage(format!(
-            "clustering {rows} rows at once takes about {} of memory, more than --memory {}; raise it, or lower --core-rows",
+            "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
             size_text(beside),
             size_text(limit)
         )));

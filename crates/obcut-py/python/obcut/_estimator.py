@@ -138,8 +138,8 @@ class OBCut(
     core_rows : int, "auto" or "all", default="auto"
         Distinct rows that a table with more is clustered by, chosen at random, before
         all rows take part in passes of constant memory. "auto" is 32,768 to 131,072 by
-        the number of features, and more for many clusters or anchors; "all" clusters
-        by all rows, however many there are.
+        the number of features, and more for many clusters or anchors, for tables with
+        more than twice as many rows; "all" clusters by all rows, however many there are.
     anchors : array-like of shape (n_anchors, n_features) or None, default=None
         Anchors to use instead of learned ones.
 

@@ -54,6 +54,8 @@ use task::{Found, Kind, mixed};
 /// Numbers in a core, and rows, by default.
 const CORE_NUMBERS: usize = 1 << 27;
 const CORE_ROWS: (usize, usize) = (1 << 15, 1 << 17);
+/// Times the rows of a core up to which a table is clustered whole.
+const WHOLE: usize = 2;
 /// Rows of a core per cluster and per anchor, at least.
 const PER_CLUSTER: usize = 100;
 const PER_ANCHOR: usize = 20;
@@ -93,9 +95,16 @@ fn most_clusters(params: &Params) -> usize {
     params.k_range.map_or(params.n_clusters, |(low, high)| high.unwrap_or(low))
 }
 
+/// Rows up to which a table is clustered whole. By default they are a few more than those of a core: passes
+/// over all rows cost more than they save when the core is most of them.
+pub fn whole_rows(params: &Params, n_cols: usize) -> usize {
+    let core = core_rows(params, n_cols);
+    if params.core_rows.is_none() { core.saturating_mul(WHOLE) } else { core }
+}
+
 /// Whether a table of this size is clustered by its core.
 pub fn is_large(params: &Params, n_rows: usize, n_cols: usize) -> bool {
-    n_rows > core_rows(params, n_cols)
+    n_rows > whole_rows(params, n_cols)
 }
 
 /// A fit of a large table, pass by pass.

@@ -269,7 +269,8 @@ pub struct Params {
     /// Rows per anchor that train the anchors; `None` uses all rows.
     pub rows_per_anchor: Option<usize>,
     /// Distinct rows that a table with more is clustered by, chosen at random, before all rows take
-    /// part (see `docs/scaling.md`). `None` chooses by the number of columns; 0 takes all rows.
+    /// part (see `docs/scaling.md`). `None` chooses by the number of columns and clusters tables with no
+    /// more than twice as many whole; 0 takes all rows.
     #[serde(default)]
     pub core_rows: Option<usize>,
     /// Whether wide tables are rotated first.
