@@ -1,7 +1,8 @@
 """Seconds and peak memory of all methods on rows like the YouTube Faces features: `make bench-methods`.
 
-Every method runs in a process of its own, in turns, and is stopped at a limit of time. The table is written
-to docs/methods.md. `--sizes 10000,50000 --only lsc,u-spec` runs a part and prints it.
+Every method runs in a process of its own, in turns, and is stopped at a limit of time. What was measured is
+kept in bench/results/methods.json, a later run in the place of an earlier one, and docs/methods.md is made
+of it. `--sizes 10000,50000 --only lsc,u-spec` measures a part.
 """
 
 import argparse
@@ -30,97 +31,109 @@ METHODS = {
     "ssc": ["--method", "ssc"],
 }
 RIVALS = ["u-spec", "lsc", "fastesc"]
+SIZES = [10_000, 50_000, FULL]
+KEPT = ROOT / "bench" / "results" / "methods.json"
+PAGE = ROOT / "docs" / "methods.md"
 
 
 def measure(path, options, limit):
-    """Seconds of the fit and peak bytes; or the words of an error, or None when the time was up."""
+    """Seconds of the fit and peak bytes; or the words of an error, or that the time was up."""
     command = [OBCUT, "cluster", path, "-k", str(K), "--threads", "2", "--json", *options]
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     text = []
     reader = threading.Thread(target=lambda: text.append(process.stdout.read()))
     reader.start()
-    start, pid = time.monotonic(), 0
+    start, pid, stopped = time.monotonic(), 0, False
     while pid == 0:
         if time.monotonic() - start > limit:
             process.kill()
+            stopped = True
         time.sleep(0.02)
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     process.returncode = os.waitstatus_to_exitcode(status)
     reader.join()
-    if process.returncode < 0:
-        return None
+    if stopped:
+        return {"over": limit, "bytes": usage.ru_maxrss * 1024}
     answer = json.loads(text[0])
     if process.returncode > 0:
-        return answer["error"]["message"].split(": ", 1)[-1]
+        return {"error": answer["error"]["message"].split(": ", 1)[-1]}
     stages = answer["seconds"]["stages"]
     seconds = answer["seconds"]["total"] - stages["read"] - stages["write"]
-    return seconds, usage.ru_maxrss * 1024
+    return {"seconds": seconds, "bytes": usage.ru_maxrss * 1024}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", default=f"10000,50000,{FULL}")
-    parser.add_argument("--only", default=None)
-    parser.add_argument("--limit", type=float, default=900, help="seconds that a run may take")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds for the fast methods")
-    parser.add_argument("--write", action="store_true", help="write docs/methods.md also from a part")
-    args = parser.parse_args()
-    sizes = [int(n) for n in args.sizes.split(",")]
-    names = args.only.split(",") if args.only else list(METHODS)
-    cells, medians = {name: [] for name in names}, {}
-    for n in sizes:
-        path, found = faces(n), {name: [] for name in names}
-        for r in range(args.repeats):
-            for name in names:
-                if r > 0 and not isinstance(found[name][0], tuple):
-                    continue
-                # What takes minutes is measured once.
-                if r > 0 and found[name][0][0] > 60:
-                    continue
-                found[name].append(measure(path, METHODS[name], args.limit))
-                print(f"{n:,}  {name}: {found[name][-1]}", flush=True)
-        for name in names:
-            first = found[name][0]
-            if first is None:
-                cells[name].append(f"over {args.limit:.0f} s")
-            elif isinstance(first, str):
-                cells[name].append(first)
-            else:
-                seconds = statistics.median(run[0] for run in found[name])
-                peak = max(run[1] for run in found[name])
-                medians[name, n] = seconds
-                cells[name].append(f"{seconds:.2f} s, {peak / 1e9:.2f} GB")
+def cell(runs):
+    first = runs[0]
+    if "over" in first:
+        return f"over {first['over']:.0f} s"
+    if "error" in first:
+        return first["error"]
+    seconds = statistics.median(run["seconds"] for run in runs)
+    return f"{seconds:.2f} s, {max(run['bytes'] for run in runs) / 1e9:.2f} GB"
+
+
+def page(kept):
+    """The page of everything that was measured."""
+    names = [name for name in METHODS if name in kept]
+    found = {(name, n): kept[name][str(n)] for name in names for n in SIZES if str(n) in kept[name]}
+    commits = sorted({entry["commit"] for entry in found.values()})
+    rows = [
+        [name, *(cell(found[name, n]["runs"]) if (name, n) in found else "not run" for n in SIZES)]
+        for name in names
+    ]
     text = [
         "# All methods: seconds and memory\n",
-        f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, "
-        f"median of {args.repeats} round(s) (one where a run takes more than a minute), default settings but for: "
+        f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, medians "
+        "of three rounds (one where a run takes more than a minute), default settings but for: "
         f"{ANCHORS} anchors, landmarks or representatives for `obcut distance`, `lsc` and `u-spec`, one start for "
         "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit, peak memory of the process, "
-        "which holds the rows "
-        f"({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commit {commit()}.\n",
-        table(["method", *(f"{n:,}" for n in sizes)], [[name, *cells[name]] for name in names]),
+        f"which holds the rows ({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commits "
+        f"{', '.join(commits)}.\n",
+        table(["method", *(f"{n:,}" for n in SIZES)], rows),
     ]
+
+    def median(name, n):
+        runs = found[name, n]["runs"] if (name, n) in found else []
+        return statistics.median(run["seconds"] for run in runs) if runs and "seconds" in runs[0] else None
+
     lines = []
-    for n in sizes:
-        rivals = {name: medians[name, n] for name in RIVALS if (name, n) in medians}
-        if rivals and ("obcut distance", n) in medians and ("obcut", n) in medians:
+    for n in SIZES:
+        rivals = {name: median(name, n) for name in RIVALS if median(name, n)}
+        near, auto = median("obcut distance", n), median("obcut", n)
+        if rivals and near and auto:
             fastest = min(rivals, key=rivals.get)
-            near, auto = medians["obcut distance", n], medians["obcut", n]
-            lines.append([
-                f"{n:,}",
-                f"{near / rivals[fastest]:.2f} ({fastest})",
-                f"{auto / rivals[fastest]:.2f}",
-            ])
+            lines.append([f"{n:,}", f"{near / rivals[fastest]:.2f} ({fastest})", f"{auto / rivals[fastest]:.2f}"])
     if lines:
         text.append("Against the fastest of u-spec, lsc and fastesc:\n")
         header = ["rows", "obcut distance over it (bar: below 1)", "obcut, automatic, over it (bar: 3)"]
         text.append(table(header, lines))
-    text = "\n".join(text)
-    print("\n" + text)
-    if args.write or (args.only is None and len(sizes) == 3):
-        notes = ROOT / "bench" / "methods-notes.md"
-        text += "\n" + notes.read_text() if notes.exists() else ""
-        (ROOT / "docs" / "methods.md").write_text(text)
+    notes = ROOT / "bench" / "methods-notes.md"
+    return "\n".join(text) + "\n" + (notes.read_text() if notes.exists() else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--only", default=None)
+    parser.add_argument("--limit", type=float, default=900, help="seconds that a run may take")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds for the fast methods")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page again")
+    args = parser.parse_args()
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    names = args.only.split(",") if args.only else list(METHODS)
+    for n in [] if args.page else [int(n) for n in args.sizes.split(",")]:
+        path, found = faces(n), {name: [] for name in names}
+        for r in range(args.repeats):
+            for name in names:
+                # What takes minutes is measured once.
+                if r > 0 and found[name][0].get("seconds", 61) > 60:
+                    continue
+                found[name].append(measure(path, METHODS[name], args.limit))
+                print(f"{n:,}  {name}: {found[name][-1]}", flush=True)
+                kept.setdefault(name, {})[str(n)] = {"commit": commit(), "runs": found[name]}
+                KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+    PAGE.write_text(page(kept))
+    print(PAGE.read_text())
 
 
 if __name__ == "__main__":

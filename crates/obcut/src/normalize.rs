@@ -7,14 +7,17 @@
 //! Differs from the authors' program: a constant feature becomes 0 here and 1 there, which is the
 //! same to the method for the reason above.
 
+mod columns;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{DataError, Error};
-use crate::linalg::gemm::Real;
 use crate::linalg::simd::vectorised;
-use crate::matrix::{CsrRef, DenseRef, Samples};
+use crate::matrix::Samples;
 use crate::parallel::Context;
 use crate::solver::params::Scale;
+pub(crate) use columns::{Columns, second_len, second_terms};
+use columns::{Entries, add_entries};
 
 /// Share of zeros above which non-negative data count as sparse counts.
 const SPARSE_COUNTS: f64 = 0.95;
@@ -138,173 +141,65 @@ pub fn check_finite(samples: &Samples<'_>, context: &Context<'_>) -> Result<(), 
 
 /// The same on this thread, for a piece of the rows.
 pub(crate) fn check_row_by_row(samples: &Samples<'_>) -> Result<(), Error> {
-    let (mut count, mut first, mut large) = (0, None, None);
-    for i in 0..samples.n_rows() {
-        samples.each(i, |f, v| {
-            if !v.is_finite() {
-                count += 1;
-                first = first.or(Some((i, f, v)));
-            } else if v.abs() > LIMIT {
-                large = large.or(Some((i, f, v)));
-            }
-        });
-    }
-    judged(count, first, large)
+    let mut faults = Faults::default();
+    (0..samples.n_rows()).for_each(|i| samples.each(i, |f, v| faults.see(i, f, v)));
+    faults.judged()
 }
 
-/// A place of the table and what is there.
-type Place = Option<(usize, usize, f64)>;
+/// Values that cannot be used.
+#[derive(Default)]
+struct Faults {
+    /// How many are not finite.
+    count: usize,
+    /// Row, column and value of the first of them,
+    first: Option<(usize, usize, f64)>,
+    /// and of the first that is too large.
+    large: Option<(usize, usize, f64)>,
+}
 
-fn judged(count: usize, first: Place, large: Place) -> Result<(), Error> {
-    match (first, large) {
-        (Some((row, col, value)), _) => Err(DataError::NotFinite { row, col, value, count }.into()),
-        (None, Some((row, col, value))) => {
-            Err(DataError::TooLarge { row, col, value, limit: LIMIT }.into())
+impl Faults {
+    #[inline(always)]
+    fn see(&mut self, row: usize, col: usize, value: f64) {
+        if !value.is_finite() {
+            self.count += 1;
+            self.first = self.first.or(Some((row, col, value)));
+        } else if value.abs() > LIMIT {
+            self.large = self.large.or(Some((row, col, value)));
         }
-        (None, None) => Ok(()),
+    }
+
+    /// Takes in those of later rows.
+    fn merge(&mut self, later: Self) {
+        self.count += later.count;
+        self.first = self.first.or(later.first);
+        self.large = self.large.or(later.large);
+    }
+
+    fn judged(&self) -> Result<(), Error> {
+        match (self.first, self.large) {
+            (Some((row, col, value)), _) => {
+                Err(DataError::NotFinite { row, col, value, count: self.count }.into())
+            }
+            (None, Some((row, col, value))) => {
+                Err(DataError::TooLarge { row, col, value, limit: LIMIT }.into())
+            }
+            (None, None) => Ok(()),
+        }
     }
 }
 
 fn finite<E: Entries>(x: &E, context: &Context<'_>) -> Result<(), Error> {
-    let (mut count, mut first, mut large) = (0, None, None);
+    let mut all = Faults::default();
     context.fold(
         x.shape().0,
         |rows| {
-            let (mut count, mut first, mut large) = (0, None, None);
-            for i in rows {
-                x.entries(i, |f, v| {
-                    if !v.is_finite() {
-                        count += 1;
-                        first = first.or(Some((i, f, v)));
-                    } else if v.abs() > LIMIT {
-                        large = large.or(Some((i, f, v)));
-                    }
-                });
-            }
-            (count, first, large)
+            let mut part = Faults::default();
+            rows.for_each(|i| x.entries(i, |f, v| part.see(i, f, v)));
+            part
         },
-        |(part, part_first, part_large)| {
-            count += part;
-            first = first.or(part_first);
-            large = large.or(part_large);
-        },
+        |part| all.merge(part),
     )?;
-    judged(count, first, large)
-}
-
-/// The entries of a row, zeros possibly left out.
-pub(crate) trait Entries: Sync {
-    fn shape(&self) -> (usize, usize);
-    fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
-
-    /// Takes a row into the columns at once, when it is stored whole and all of it is within the limit.
-    fn add_whole(&self, _row: usize, _weight: f64, _limit: f64, _columns: &mut Columns) -> bool {
-        false
-    }
-}
-
-impl<T: Real> Entries for DenseRef<'_, T> {
-    fn shape(&self) -> (usize, usize) {
-        (self.n_rows(), self.n_cols())
-    }
-    fn entries(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
-        self.row(row).iter().enumerate().for_each(|(f, v)| visit(f, v.to_f64()));
-    }
-
-    #[inline(always)]
-    fn add_whole(&self, row: usize, weight: f64, limit: f64, columns: &mut Columns) -> bool {
-        let x = self.row(row);
-        let mut within = true;
-        for v in x {
-            // False for what is not finite.
-            within &= v.to_f64().abs() <= limit;
-        }
-        if !within {
-            return false;
-        }
-        let mut zeros = 0u32;
-        for v in x {
-            zeros += u32::from(v.to_f64() == 0.0);
-        }
-        columns.zeros += u64::from(zeros);
-        columns.whole += 1;
-        let Columns { min, max, sum, .. } = columns;
-        for (((v, min), max), sum) in x.iter().zip(min).zip(max).zip(sum) {
-            let v = v.to_f64();
-            *min = if v < *min { v } else { *min };
-            *max = if v > *max { v } else { *max };
-            *sum += weight * v;
-        }
-        true
-    }
-}
-
-impl Entries for Samples<'_> {
-    fn shape(&self) -> (usize, usize) {
-        (self.n_rows(), self.n_cols())
-    }
-    fn entries(&self, row: usize, visit: impl FnMut(usize, f64)) {
-        self.each(row, visit);
-    }
-}
-
-impl<T: Real> Entries for CsrRef<'_, T> {
-    fn shape(&self) -> (usize, usize) {
-        (self.n_rows(), self.n_cols())
-    }
-    fn entries(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
-        self.each(row, |f, v| visit(f, v.to_f64()));
-    }
-}
-
-/// Per feature: range, weighted sum, number of entries seen.
-pub(crate) struct Columns {
-    pub min: Vec<f64>,
-    pub max: Vec<f64>,
-    pub sum: Vec<f64>,
-    pub seen: Vec<u64>,
-    /// Rows that were taken in whole, not counted in `seen`.
-    pub whole: u64,
-    pub zeros: u64,
-    pub rows: u64,
-    pub weight: f64,
-    pub bad: u64,
-    pub first_bad: Option<(usize, usize, f64)>,
-    pub large: Option<(usize, usize, f64)>,
-}
-
-impl Columns {
-    pub fn new(d: usize) -> Self {
-        Self {
-            min: vec![f64::INFINITY; d],
-            max: vec![f64::NEG_INFINITY; d],
-            sum: vec![0.0; d],
-            seen: vec![0; d],
-            whole: 0,
-            zeros: 0,
-            rows: 0,
-            weight: 0.0,
-            bad: 0,
-            first_bad: None,
-            large: None,
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        for f in 0..self.min.len() {
-            self.min[f] = self.min[f].min(other.min[f]);
-            self.max[f] = self.max[f].max(other.max[f]);
-            self.sum[f] += other.sum[f];
-            self.seen[f] += other.seen[f];
-        }
-        self.whole += other.whole;
-        self.zeros += other.zeros;
-        self.rows += other.rows;
-        self.weight += other.weight;
-        self.bad += other.bad;
-        self.first_bad = self.first_bad.or(other.first_bad);
-        self.large = self.large.or(other.large);
-    }
+    all.judged()
 }
 
 fn fit<E: Entries>(
@@ -357,138 +252,6 @@ pub(crate) fn limit(single: bool, kind: Scale) -> f64 {
     if single && kind == Scale::None { LIMIT_F32 } else { LIMIT }
 }
 
-impl Columns {
-    /// Refuses what cannot be used and takes in the zeros that are not stored.
-    pub fn settle(&mut self, limit: f64) -> Result<(), Error> {
-        if let Some((row, col, value)) = self.first_bad {
-            return Err(DataError::NotFinite { row, col, value, count: self.bad as usize }.into());
-        }
-        if let Some((row, col, value)) = self.large {
-            return Err(DataError::TooLarge { row, col, value, limit }.into());
-        }
-        if self.rows == 0 {
-            return Err(DataError::NoWeight.into());
-        }
-        for f in 0..self.min.len() {
-            let seen = self.seen[f] + self.whole;
-            if seen < self.rows {
-                self.min[f] = self.min[f].min(0.0);
-                self.max[f] = self.max[f].max(0.0);
-                self.zeros += self.rows - seen;
-            }
-        }
-        Ok(())
-    }
-
-    /// Means of the features, rounded.
-    pub fn means(&self) -> Vec<f64> {
-        (0..self.min.len())
-            .map(|f| rounded(self.sum[f] / self.weight, self.max[f] - self.min[f]))
-            .collect()
-    }
-
-    /// The scaling that was asked for, or the one that suits.
-    pub fn kind(&self, asked: Scale) -> Scale {
-        let counts = self.min.iter().all(|&v| v >= 0.0)
-            && self.zeros as f64 > SPARSE_COUNTS * self.rows as f64 * self.min.len() as f64;
-        match asked {
-            Scale::Auto if counts => Scale::UnitRows,
-            Scale::Auto => Scale::MinMax,
-            named => named,
-        }
-    }
-
-    /// The scaling, from the means and the sums of a second pass ([`second_terms`]) if it takes one.
-    pub fn scaling(&self, kind: Scale, mean: Vec<f64>, second: &[f64]) -> Scaling {
-        let d = mean.len();
-        let inverse = |range: f64| {
-            if range > 0.0 && (1.0 / range).is_finite() { 1.0 / range } else { 0.0 }
-        };
-        let (shift, factor) = match kind {
-            Scale::MinMax | Scale::Auto => {
-                let factor = (0..d).map(|f| inverse(self.max[f] - self.min[f])).collect();
-                (mean, factor)
-            }
-            Scale::None => (mean, vec![1.0; d]),
-            Scale::Standard => {
-                let factor = (0..d)
-                    .map(|f| {
-                        let absent = (self.weight - second[d + f]).max(0.0);
-                        let variance = (second[f] + absent * mean[f].powi(2)) / self.weight;
-                        let deviation = variance.sqrt();
-                        let constant = self.max[f] <= self.min[f];
-                        if constant { 0.0 } else { inverse(rounded(deviation, deviation)) }
-                    })
-                    .collect();
-                (mean, factor)
-            }
-            Scale::UnitRows => {
-                let mean = second.iter().map(|s| rounded(s / self.weight, 1.0)).collect();
-                (mean, vec![1.0; d])
-            }
-        };
-        Scaling { kind, shift, factor }
-    }
-}
-
-/// Sums that a second pass makes; none when the first tells all.
-pub(crate) fn second_len(kind: Scale, d: usize) -> usize {
-    match kind {
-        Scale::Standard => 2 * d,
-        Scale::UnitRows => d,
-        _ => 0,
-    }
-}
-
-/// What a row adds to those sums, per unit of weight. Standard: per feature the square of a stored entry
-/// about the mean, then one for being stored. Unit rows: the entries of the row at unit length.
-pub(crate) fn second_terms<E: Entries>(
-    x: &E,
-    i: usize,
-    kind: Scale,
-    mean: &[f64],
-    mut visit: impl FnMut(usize, f64),
-) {
-    if kind == Scale::Standard {
-        x.entries(i, |f, v| {
-            visit(f, (v - mean[f]).powi(2));
-            visit(mean.len() + f, 1.0);
-        });
-    } else {
-        let mut norm = 0.0;
-        x.entries(i, |_, v| norm += v * v);
-        if norm > 0.0 {
-            let inverse = 1.0 / norm.sqrt();
-            x.entries(i, |f, v| visit(f, v * inverse));
-        }
-    }
-}
-
-/// Takes the entries of a row into the columns one by one, and notes those that cannot be used.
-fn add_entries<E: Entries>(x: &E, i: usize, w: f64, limit: f64, part: &mut Columns) {
-    x.entries(i, |f, v| {
-        if !v.is_finite() {
-            part.bad += 1;
-            part.first_bad = part.first_bad.or(Some((i, f, v)));
-        } else if v.abs() > limit {
-            part.large = part.large.or(Some((i, f, v)));
-        } else if w > 0.0 {
-            part.min[f] = part.min[f].min(v);
-            part.max[f] = part.max[f].max(v);
-            part.sum[f] += w * v;
-            part.seen[f] += 1;
-            part.zeros += u64::from(v == 0.0);
-        }
-    });
-}
-
-/// Rounds to about a millionth of `range`. A sum's last bits depend on the order of the rows; without
-/// them the scaled rows, and all that is chosen by their content, do not. Any shift will do.
-fn rounded(value: f64, range: f64) -> f64 {
-    let step = (range.log2().floor() - 20.0).exp2();
-    if step.is_normal() { (value / step).round() * step } else { value }
-}
-
 fn second_pass(
     d: usize,
     n: usize,
@@ -511,7 +274,7 @@ fn second_pass(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::Ints;
+    use crate::matrix::{CsrRef, DenseRef, Ints};
     use crate::observer::Silent;
     use crate::table::Table;
 

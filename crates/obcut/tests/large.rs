@@ -138,6 +138,20 @@ fn by_pieces(matrix: &Matrix, weights: Option<&[f64]>, params: &Params, ends: &[
 }
 
 #[test]
+fn a_table_is_large_by_more_than_twice_a_core_unless_the_core_is_given() {
+    let auto = Params::new(10);
+    assert_eq!(large::core_rows(&auto, 512), 131_072);
+    assert!(!large::is_large(&auto, 195_537, 512) && !large::is_large(&auto, 262_144, 32));
+    assert!(large::is_large(&auto, 262_145, 32));
+    assert_eq!(large::core_rows(&auto, 1 << 20), 32_768);
+    assert_eq!(large::core_rows(&Params::new(5000), 32), 500_000);
+    let given = Params { core_rows: Some(1000), ..Params::new(10) };
+    assert!(!large::is_large(&given, 1000, 512) && large::is_large(&given, 1001, 512));
+    let all = Params { core_rows: Some(0), ..Params::new(10) };
+    assert!(!large::is_large(&all, usize::MAX, 512));
+}
+
+#[test]
 fn memory_pieces_files_and_threads_give_the_same_bits() {
     let data = synthetic::subspaces(9000, 12, 5, 3, 0.05, 1);
     for matrix in [data.matrix.clone(), single(&data.matrix)] {
