@@ -49,11 +49,30 @@ fn polar_by_svd(z: &[f64], m: usize, k: usize) -> Result<Vec<f64>, Error> {
 }
 
 /// Eigenvalues, ascending, and eigenvectors (columns of a row-major n × n) of a symmetric matrix.
+///
+/// The iteration may fail on matrices that are nearly singular. Moved by a multiple of the identity they keep their
+/// vectors, and it takes another way.
 pub fn symmetric_eigen(a: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let eigen = MatRef::from_row_major_slice(a, n, n)
+    let size = a.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+    let first = eigen_moved(a, n, 0.0);
+    if size.is_finite() {
+        SHIFTS.iter().fold(first, |found, part| found.or_else(|_| eigen_moved(a, n, part * size)))
+    } else {
+        first
+    }
+}
+
+/// Parts of the largest entry that a matrix is moved by when its decomposition fails.
+const SHIFTS: [f64; 4] = [1.0, 0.1, 3.0, 1e-3];
+
+/// The decomposition by way of `a` + `shift`.
+fn eigen_moved(a: &[f64], n: usize, shift: f64) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let mut moved = a.to_vec();
+    moved.iter_mut().step_by(n + 1).for_each(|v| *v += shift);
+    let eigen = MatRef::from_row_major_slice(&moved, n, n)
         .self_adjoint_eigen(Side::Lower)
         .map_err(|e| Error::Numeric { stage: "eigenvectors", detail: format!("{e:?}") })?;
-    let values = (0..n).map(|i| eigen.S()[i]).collect();
+    let values = (0..n).map(|i| eigen.S()[i] - shift).collect();
     Ok((values, row_major(eigen.U())))
 }
 
@@ -166,6 +185,27 @@ mod tests {
         for other in 2..50 {
             let q = orthonormal(&Stream::new(other).values(m * k), m, k);
             assert!(trace(&q) <= trace(&h) + 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_moved_matrix_has_the_same_pairs() {
+        // Of rank 7, and of eigenvalues that differ much.
+        let n = 12;
+        let mut x = Stream::new(6).values(n * 7);
+        x.iter_mut().enumerate().for_each(|(p, v)| *v *= 3f64.powi(-((p % 7) as i32)));
+        let a = gram(&x, n, 7);
+        let size = a.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+        let (plain, _) = symmetric_eigen(&a, n).unwrap();
+        for part in SHIFTS {
+            let (values, vectors) = eigen_moved(&a, n, part * size).unwrap();
+            assert!(values.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-13 * size));
+            for j in 0..n {
+                for i in 0..n {
+                    let image: f64 = (0..n).map(|l| a[i * n + l] * vectors[l * n + j]).sum();
+                    assert!((image - values[j] * vectors[i * n + j]).abs() < 1e-13 * size);
+                }
+            }
         }
     }
 
