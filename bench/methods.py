@@ -83,8 +83,8 @@ def page(kept):
     ]
     text = [
         "# All methods: seconds and memory\n",
-        f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, medians "
-        "of three rounds (one where a run takes more than a minute), default settings but for: "
+        f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, "
+        "medians of three rounds (one where a run takes more than a minute), default settings but for: "
         f"{ANCHORS} anchors, landmarks or representatives for `obcut distance`, `lsc` and `u-spec`, one start for "
         "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit, peak memory of the process, "
         f"which holds the rows ({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commits "
