@@ -16,6 +16,8 @@
 //! # Ok::<(), obcut::Error>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 mod configure;
 mod job;
 mod means;

@@ -16,6 +16,8 @@
 //!
 //! Labels are read by the scorer alone, except where a grid is chosen with them, which the tables say.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 pub mod data;
 mod error;
 mod machine;

@@ -1,6 +1,8 @@
 //! The command `obcut`: parse, run, print the error, exit code. A library, so that the Python package
 //! can bring the same command.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 mod args;
 mod commands;
 mod failure;

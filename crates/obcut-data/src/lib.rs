@@ -25,6 +25,8 @@
 //! # Ok::<(), obcut_data::Error>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 mod columns;
 mod csv;
 mod detect;

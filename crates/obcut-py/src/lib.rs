@@ -1,6 +1,7 @@
 //! The extension module `obcut._core`: views of NumPy arrays in, vectors out, the interpreter's lock
 //! released in between. What users see is the Python package around it.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
 // Every function of a module is called from Python, where its docstring is seen.
 #![allow(missing_docs)]
 

@@ -7,6 +7,8 @@
 //! All text goes through [`html::text`], so that a column named `<script>` is only text. A page holds no date
 //! and depends on no thread: the same facts give the same bytes.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 pub mod chart;
 pub mod clustering;
 pub mod html;

@@ -6,6 +6,7 @@
 //!
 //! The library is pure: arrays in, labels out; it reads no files and prints nothing. The same seed
 //! and data give the same bits for any number of threads.
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
 #![doc = ""]
 #![doc = include_str!("../../../README.md")]
 
