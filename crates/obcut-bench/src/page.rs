@@ -6,6 +6,7 @@ use obcut_report::chart::{
 };
 use obcut_report::{Html, Page, Section, number};
 
+use crate::plan::Plan;
 use crate::printed::Printed;
 use crate::record::Records;
 use crate::results::{order, surfaces, ways};
@@ -30,7 +31,7 @@ pub fn page(suite: &Suite, records: &Records) -> String {
     Page {
         title: suite.title.clone(),
         subtitle: suite.about.trim().replace('\n', " "),
-        tiles: tiles(suite, &summary),
+        tiles: tiles(suite, records, &summary),
         warnings: warnings(&summary),
         sections,
         footer: format!("obcut {}, obcut bench {}", env!("CARGO_PKG_VERSION"), suite.name),
@@ -38,14 +39,14 @@ pub fn page(suite: &Suite, records: &Records) -> String {
     .html()
 }
 
-fn tiles(suite: &Suite, summary: &Summary) -> Vec<(String, String)> {
-    let runs: usize = summary.scored().map(|scored| scored.runs.len()).sum();
-    let seeds = summary.scored().map(|scored| scored.runs.len()).max().unwrap_or(0);
+fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, String)> {
+    let planned = Plan::without_data(suite).runs;
+    let runs = planned.iter().filter(|spec| records.get(&spec.key()).is_some()).count();
     let mut tiles = vec![
         ("data sets".to_string(), summary.data.len().to_string()),
         ("methods".to_string(), summary.methods.len().to_string()),
-        ("seeds".to_string(), seeds.to_string()),
-        ("runs shown".to_string(), number::count(runs)),
+        ("seeds".to_string(), summary.seeds(None)),
+        ("runs".to_string(), number::count(runs)),
     ];
     if suite.kind == Kind::Scores {
         let table = ScoreTable::new(summary, Metric::Nmi);
@@ -73,13 +74,9 @@ fn warnings(summary: &Summary) -> Vec<String> {
     if !summary.missing.is_empty() {
         out.push(format!("data sets of the suite without a run: {}", summary.missing.join(", ")));
     }
-    let counts = || summary.scored().map(|scored| scored.runs.len());
-    if counts().min() != counts().max() {
-        out.push(format!(
-            "not all cells have the same number of seeds: from {} to {}",
-            counts().min().unwrap_or(0),
-            counts().max().unwrap_or(0)
-        ));
+    let seeds = summary.seeds(None);
+    if seeds.contains(' ') {
+        out.push(format!("not all cells have the same number of seeds: {seeds}"));
     }
     let differ: Vec<&str> = summary
         .data
@@ -443,4 +440,18 @@ fn protocol(suite: &Suite, summary: &Summary) -> Section {
         half: false,
     };
     Section::new("Protocol", "", [table.html()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::tests::some_runs;
+
+    #[test]
+    fn all_runs_of_a_grid_are_counted() {
+        let (suite, records) = some_runs();
+        let tiles = tiles(&suite, &records, &Summary::new(&suite, &records));
+        let runs = tiles.iter().find(|(name, _)| name == "runs").map(|(_, n)| n.as_str());
+        assert_eq!(runs, Some("5"), "four of a grid and one over its time");
+    }
 }

@@ -25,15 +25,11 @@ pub fn document(suite: &Suite, records: &Records) -> String {
 
 /// How the runs were made, from the records themselves.
 fn protocol(suite: &Suite, summary: &Summary) -> String {
-    let runs = summary.scored().map(|scored| scored.runs.len());
-    let (least, most) = runs.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
-    let seeds = match (least, most) {
-        (usize::MAX, _) => "No run gave labels".into(),
-        (1, 1) => "1 seed".into(),
-        (least, most) if least == most => format!("{most} seeds"),
-        (least, most) => {
-            format!("{least} to {most} seeds (the CSV file has the number of every cell)")
-        }
+    let seeds = match summary.seeds(None).as_str() {
+        "0" => "No run gave labels".into(),
+        "1" => "1 seed".into(),
+        n if n.contains(' ') => format!("{n} seeds (the CSV file has the number of every cell)"),
+        n => format!("{n} seeds"),
     };
     let mut out = format!(
         "Command: `obcut bench {}`. {seeds}, {}. Mean ± sample deviation in percent.",
@@ -84,12 +80,13 @@ fn scores(summary: &Summary) -> String {
 }
 
 fn data_table(summary: &Summary) -> String {
-    let header =
-        ["data set", "rows", "features", "classes", "against the paper's"].map(String::from);
+    let header = ["data set", "rows", "features", "classes", "seeds", "against the paper's"]
+        .map(String::from);
     let rows: Vec<Vec<String>> = summary
         .data
         .iter()
-        .map(|data| {
+        .enumerate()
+        .map(|(d, data)| {
             let size = data.size.map(|(rows, features, classes)| [rows, features, classes]);
             let [rows, features, classes] =
                 size.map_or(["?"; 3].map(String::from), |size| size.map(|n| n.to_string()));
@@ -100,7 +97,7 @@ fn data_table(summary: &Summary) -> String {
                     format!("{}: **not the same**, {}", escape(name), escape(what))
                 }
             };
-            vec![escape(&data.name), rows, features, classes, same]
+            vec![escape(&data.name), rows, features, classes, summary.seeds(Some(d)), same]
         })
         .collect();
     markdown(&header, &rows) + "\n"

@@ -181,6 +181,20 @@ impl Summary {
         })
     }
 
+    /// Seeds of the cells that have scores, in words: of one data set, or of all.
+    pub fn seeds(&self, data: Option<usize>) -> String {
+        let rows =
+            self.cells.iter().enumerate().filter(|(d, _)| data.is_none_or(|data| *d == data));
+        let counts = rows.flat_map(|(_, row)| row).flatten().filter_map(|cell| match cell {
+            Cell::Scored(scored) => Some(scored.runs.len()),
+            Cell::NotAvailable(_) => None,
+        });
+        match counts.fold((usize::MAX, 0), |(least, most), n| (least.min(n), most.max(n))) {
+            (least, most) if least >= most => most.to_string(),
+            (least, most) => format!("{least} to {most}"),
+        }
+    }
+
     /// What the runs that are shown were allowed to take, in words.
     pub fn budgets(&self) -> String {
         let runs = self.scored().flat_map(|scored| &scored.runs);
@@ -337,7 +351,7 @@ pub fn number(value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::record::Outcome;
     use crate::record::tests::record;
@@ -377,8 +391,8 @@ mod tests {
         Suite::parse("t", text).unwrap()
     }
 
-    #[test]
-    fn the_best_of_a_grid_is_shown_with_its_settings() {
+    /// Four finished runs of a grid, and one that took too long.
+    pub fn some_runs() -> (Suite, Records) {
         let folder = tempfile::tempdir().unwrap();
         let mut records = Records::open(&folder.path().join("r")).unwrap();
         for (p, seed, nmi) in [(10, 0, 0.9), (10, 1, 0.1), (20, 0, 0.6), (20, 1, 0.6)] {
@@ -389,7 +403,13 @@ mod tests {
         let mut over = record("moons", "kmeans", 0, 0.0);
         over.outcome = Outcome::without_labels(Status::OverTime, "more than 1 second");
         records.push(over).unwrap();
-        let summary = Summary::new(&suite(), &records);
+        (suite(), records)
+    }
+
+    #[test]
+    fn the_best_of_a_grid_is_shown_with_its_settings() {
+        let (suite, records) = some_runs();
+        let summary = Summary::new(&suite, &records);
         assert_eq!(summary.data.len(), 1, "rings did not run");
         let Some(Cell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
         assert_eq!(scored.chosen.as_deref(), Some("p 20"));
@@ -398,5 +418,17 @@ mod tests {
         assert!(
             matches!(&summary.cells[0][0], Some(Cell::NotAvailable(why)) if why.contains("1 second"))
         );
+    }
+
+    #[test]
+    fn seeds_are_counted_where_there_are_scores() {
+        let (suite, mut records) = some_runs();
+        let seeds = |records: &Records| {
+            let summary = Summary::new(&suite, records);
+            [summary.seeds(Some(0)), summary.seeds(None), summary.seeds(Some(7))]
+        };
+        assert_eq!(seeds(&records), ["2", "2", "0"]);
+        records.push(record("rings", "kmeans", 0, 0.5)).unwrap();
+        assert_eq!(seeds(&records), ["2", "1 to 2", "0"]);
     }
 }
