@@ -22,6 +22,8 @@ use crate::{Dataset, Description, Format, LoadOptions, Truth};
 struct Table {
     source_name: String,
     reader: Reader<Box<dyn BufRead>>,
+    /// Whether lines end with two bytes, of which the reader takes the second for the start of the next.
+    is_crlf: bool,
     names: Option<Vec<String>>,
     n_cols: usize,
     /// Records that were read to tell a header from data, last first.
@@ -31,13 +33,10 @@ struct Table {
 impl Table {
     fn open(input: Input, header: Option<bool>, delimiter: Option<u8>) -> Result<Self, Error> {
         let Input { name: source_name, mut reader, format, .. } = input;
-        let delimiter = match delimiter {
-            Some(delimiter) => delimiter,
-            None => {
-                let head = reader.fill_buf().map_err(|e| Error::reading(&source_name, e))?;
-                sniff(head, format)
-            }
-        };
+        let head = reader.fill_buf().map_err(|e| Error::reading(&source_name, e))?;
+        let delimiter = delimiter.unwrap_or_else(|| sniff(head, format));
+        let end = head.iter().position(|&byte| byte == b'\n');
+        let is_crlf = end.is_some_and(|end| end > 0 && head[end - 1] == b'\r');
         let mut table = Self {
             reader: ReaderBuilder::new()
                 .has_headers(false)
@@ -46,6 +45,7 @@ impl Table {
                 .delimiter(delimiter)
                 .buffer_capacity(1 << 18)
                 .from_reader(reader),
+            is_crlf,
             source_name,
             names: None,
             n_cols: 0,
@@ -98,10 +98,16 @@ impl Table {
     }
 
     fn read(&mut self, record: &mut ByteRecord) -> Result<bool, Error> {
-        self.reader.read_byte_record(record).map_err(|e| match e.into_kind() {
+        let found = self.reader.read_byte_record(record).map_err(|e| match e.into_kind() {
             csv::ErrorKind::Io(cause) => Error::reading(&self.source_name, cause),
             other => Error::damaged(&self.source_name, format!("{other:?}")),
-        })
+        })?;
+        if let Some(mut place) = record.position().cloned().filter(|p| self.is_crlf && p.byte() > 0)
+        {
+            place.set_line(place.line() + 1);
+            record.set_position(Some(place));
+        }
+        Ok(found)
     }
 
     /// A cell as text.
@@ -387,6 +393,10 @@ mod tests {
         );
         let text = message("a,b\n1,2\n3,red\n");
         assert!(text.starts_with("t.csv, line 3, column 'b': 'red' is no number"), "{text}");
+        for text in ["a,b\r\n1,2\r\n3,red\r\n", "0,1\r\n1,2\r\n3,red\r\n"] {
+            let text = message(text);
+            assert!(text.starts_with("t.csv, line 3, column"), "{text}");
+        }
         let text = message("a,b\n1,2\n,4\n");
         assert!(text.starts_with("t.csv, line 3, column 'a' has no value"), "{text}");
         assert_eq!(

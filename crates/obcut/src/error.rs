@@ -101,9 +101,9 @@ pub enum ParamError {
     },
     /// A method would need more memory than it may use.
     #[error(
-        "{method} needs {:.0} GB for {n_samples} rows; limit {:.0} GB; use --method obcut or a sample",
-        *.needed as f64 / 1e9,
-        *.limit as f64 / 1e9
+        "{method} needs {} for {n_samples} rows; limit {}; use --method obcut or a sample",
+        size(*.needed),
+        size(*.limit)
     )]
     Memory {
         /// Name of the method.
@@ -259,4 +259,12 @@ pub enum ModelError {
         /// Newest format this program knows.
         supported: u32,
     },
+}
+
+/// Bytes in words: GB, or MB below one.
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes < 1e9 => format!("{:.0} MB", bytes / 1e6),
+        bytes => format!("{:.0} GB", bytes / 1e9),
+    }
 }
