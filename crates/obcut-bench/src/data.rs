@@ -1,5 +1,6 @@
 //! Data sets by name, and the shuffle that every run starts with.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use obcut::synthetic::{self, Labelled};
@@ -54,8 +55,8 @@ pub struct Shape {
     #[serde(default = "usual_features")]
     pub features: usize,
     /// Number of clusters, where the kind leaves a choice.
-    #[serde(default = "usual_clusters")]
-    pub clusters: usize,
+    #[serde(default)]
+    pub clusters: Option<usize>,
 }
 
 /// The kinds of generated data.
@@ -78,13 +79,32 @@ fn usual_features() -> usize {
     synthetic::SUBSPACES_FEATURES
 }
 
-fn usual_clusters() -> usize {
-    synthetic::SUBSPACES_CLUSTERS
-}
-
 impl Shape {
+    /// An error, in words, unless it can be made.
+    pub fn check(&self) -> Result<(), String> {
+        let Self { kind, rows, features, .. } = *self;
+        let clusters = self.clusters();
+        if rows == 0 || features == 0 || clusters == 0 {
+            return Err("rows, features and clusters must be at least 1".into());
+        }
+        match kind {
+            ShapeKind::Moons if self.clusters.is_some_and(|n| n != 2) => {
+                Err("moons are 2 clusters; rings have as many as asked for".into())
+            }
+            _ if clusters > rows => {
+                Err(format!("{clusters} clusters cannot be made of {rows} rows"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn clusters(&self) -> usize {
+        self.clusters.unwrap_or(synthetic::SUBSPACES_CLUSTERS)
+    }
+
     fn make(&self) -> Data {
-        let Self { kind, rows, features, clusters } = *self;
+        let Self { kind, rows, features, .. } = *self;
+        let clusters = self.clusters();
         let (Labelled { matrix, labels }, k) = match kind {
             ShapeKind::Moons => (synthetic::moons(rows, synthetic::MOONS_NOISE, GENERATED), 2),
             ShapeKind::Rings => {
@@ -123,15 +143,16 @@ impl Origin {
     pub fn fingerprint(&self) -> String {
         match self {
             Self::Digits => "digits".into(),
-            Self::Made(Shape { kind, rows, features, clusters }) => {
+            Self::Made(shape) => {
+                let (Shape { kind, rows, features, .. }, clusters) = (shape, shape.clusters());
                 format!("{kind:?}, {rows} rows, {features} features, {clusters} clusters")
             }
             Self::File { path, variable, truth, sparse } => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let bytes = std::fs::metadata(path).map_or(0, |facts| facts.len());
+                let (bytes, hash) = content(path).unwrap_or_default();
                 let array = variable.as_deref().unwrap_or("the features");
                 let sparse = if *sparse { ", sparse" } else { "" };
-                format!("{array} and {truth} of {name}, {bytes} bytes{sparse}")
+                format!("{array} and {truth} of {name}, {bytes} bytes{sparse}{HASH}{hash:016x}")
             }
         }
     }
@@ -173,13 +194,16 @@ impl Origin {
 /// # Errors
 /// When its file cannot be read, in words.
 pub fn named(name: &str) -> Result<Option<Data>, String> {
-    let made =
-        |kind, rows, features, clusters| Origin::Made(Shape { kind, rows, features, clusters });
+    let made = |kind, rows, features, clusters| {
+        Origin::Made(Shape { kind, rows, features, clusters: Some(clusters) })
+    };
     let origin = match name {
         "moons" => made(ShapeKind::Moons, 2000, 2, 2),
         "rings" => made(ShapeKind::Rings, 3000, 2, 3),
         "blobs" => made(ShapeKind::Blobs, 2000, 8, 6),
-        "subspaces" => made(ShapeKind::Subspaces, 2000, usual_features(), usual_clusters()),
+        "subspaces" => {
+            made(ShapeKind::Subspaces, 2000, usual_features(), synthetic::SUBSPACES_CLUSTERS)
+        }
         "digits" => Origin::Digits,
         _ => {
             let folder = std::env::var_os("OBCUT_DATA").map(PathBuf::from);
@@ -211,16 +235,7 @@ impl Data {
     /// Puts the rows in another order: Fisher and Yates, with a generator of its own. Dense rows are swapped in
     /// place, so that the memory of a run is not that of a copy.
     pub fn shuffle(&mut self, seed: u64) {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
-        let swaps: Vec<(usize, usize)> = (1..self.n_rows())
-            .rev()
-            .map(|i| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                (i, ((state >> 33) % (i as u64 + 1)) as usize)
-            })
-            .collect();
+        let swaps = swaps(self.n_rows(), seed);
         swaps.iter().for_each(|&(i, j)| self.truth.swap(i, j));
         match &mut self.matrix {
             Matrix::Dense32 { values, n_cols, .. } => swap_rows(values, *n_cols, &swaps),
@@ -228,6 +243,11 @@ impl Data {
             Matrix::Sparse32(x) => *x = sparse_rows(x, &order(&swaps)),
             Matrix::Sparse64(x) => *x = sparse_rows(x, &order(&swaps)),
         }
+    }
+
+    /// Where a row was before a shuffle by some seed.
+    pub fn place_before(&self, seed: u64, row: usize) -> usize {
+        order(&swaps(self.n_rows(), seed)).get(row).copied().unwrap_or(row)
     }
 
     /// The same rows in another order.
@@ -257,6 +277,32 @@ impl Data {
     }
 }
 
+/// What stands before the hash of a file; records of older versions have none.
+const HASH: &str = ", hash ";
+
+/// Whether a record is of the data that are there now, as far as it tells.
+pub fn is_same_source(was: &str, is: &str) -> bool {
+    let plain = |text: &str| text.split_once(HASH).map_or(text, |(start, _)| start).to_string();
+    was.is_empty() || was == is || (!was.contains(HASH) && was == plain(is))
+}
+
+/// Number of bytes and a hash of them (FNV-1a).
+fn content(path: &Path) -> std::io::Result<(u64, u64)> {
+    let mut file = std::fs::File::open(path)?;
+    let mut buffer = vec![0; 1 << 16];
+    let (mut bytes, mut hash) = (0, 0xcbf2_9ce4_8422_2325_u64);
+    loop {
+        let n = file.read(&mut buffer)?;
+        if n == 0 {
+            return Ok((bytes, hash));
+        }
+        bytes += n as u64;
+        for &byte in &buffer[..n] {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
 fn nonzero<T: Copy + Default + PartialEq>(values: &[T], n_cols: usize) -> Csr<T> {
     let mut rows = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols };
     for row in values.chunks_exact(n_cols) {
@@ -267,6 +313,17 @@ fn nonzero<T: Copy + Default + PartialEq>(values: &[T], n_cols: usize) -> Csr<T>
         rows.offsets.push(rows.columns.len() as i64);
     }
     rows
+}
+
+/// The swaps of a shuffle.
+fn swaps(n_rows: usize, seed: u64) -> Vec<(usize, usize)> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+    let draw = |i: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (i, ((state >> 33) % (i as u64 + 1)) as usize)
+    };
+    (1..n_rows).rev().map(draw).collect()
 }
 
 /// Where every row comes from after some swaps.
@@ -311,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_shuffle_moves_rows_with_their_classes() {
-        let shape = Shape { kind: ShapeKind::Blobs, rows: 50, features: 2, clusters: 3 };
+        let shape = Shape { kind: ShapeKind::Blobs, rows: 50, features: 2, clusters: Some(3) };
         let data = shape.make();
         let moved = data.shuffled(7);
         let line = |data: &Data, i: usize| match &data.matrix {
@@ -333,7 +390,7 @@ mod tests {
 
     #[test]
     fn dense_and_sparse_rows_are_shuffled_alike() {
-        let shape = Shape { kind: ShapeKind::Blobs, rows: 40, features: 3, clusters: 4 };
+        let shape = Shape { kind: ShapeKind::Blobs, rows: 40, features: 3, clusters: Some(4) };
         let (dense, sparse) = (shape.make().shuffled(3), shape.make().sparse().shuffled(3));
         assert_eq!(dense.truth, sparse.truth);
         let (Matrix::Sparse64(a), Matrix::Sparse64(b)) = (&dense.sparse().matrix, &sparse.matrix)
@@ -341,6 +398,23 @@ mod tests {
             panic!("not sparse")
         };
         assert_eq!((&a.values, &a.columns, &a.offsets), (&b.values, &b.columns, &b.offsets));
+    }
+
+    #[test]
+    fn another_content_of_the_same_size_is_another_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let now = || {
+            let (path, truth) = (path.clone(), "y".to_string());
+            Origin::File { path, variable: None, truth, sparse: true }.fingerprint()
+        };
+        std::fs::write(&path, "x,y\n1,0\n").unwrap();
+        let (first, old) = (now(), "the features and y of a.csv, 8 bytes, sparse");
+        assert_eq!(first, format!("{old}, hash {:016x}", content(&path).unwrap().1));
+        std::fs::write(&path, "x,y\n2,0\n").unwrap();
+        assert!(!is_same_source(&first, &now()), "{first}");
+        assert!(is_same_source(old, &now()) && is_same_source("", &now()));
+        assert!(!is_same_source("the features and y of a.csv, 9 bytes, sparse", &now()));
     }
 
     #[test]

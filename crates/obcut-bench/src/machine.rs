@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use obcut_report::number::significant;
+
 /// Processor and number of cores, in one line.
 pub fn describe() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -31,6 +33,15 @@ pub fn peak_bytes_of(process: u32) -> Option<u64> {
     kilobytes(&text, "VmHWM:")
 }
 
+/// Bytes in words: GiB, or MiB below one.
+pub fn size(bytes: u64) -> String {
+    let mib = bytes as f64 / (1u64 << 20) as f64;
+    match mib {
+        mib if mib < 1024.0 => format!("{} MiB", significant(mib, 3)),
+        mib => format!("{} GiB", significant(mib / 1024.0, 3)),
+    }
+}
+
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     let number: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -40,6 +51,11 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_by_people() {
+        assert_eq!((size(12 << 30), size(50_000_000)), ("12 GiB".into(), "47.7 MiB".into()));
+    }
 
     #[test]
     fn a_line_of_the_status_is_read() {

@@ -9,9 +9,9 @@ use obcut_report::{Html, Page, Section, number};
 use crate::plan::Plan;
 use crate::printed::Printed;
 use crate::record::Records;
-use crate::results::{order, surfaces, ways};
+use crate::results::surfaces;
 use crate::suite::{Kind, Suite};
-use crate::summary::{Cell, Metric, Scored, Summary};
+use crate::summary::{Cell, Gap, Metric, Scored, Summary};
 use crate::table::{Entry, ScoreTable};
 
 const GIB: f64 = (1u64 << 30) as f64;
@@ -30,18 +30,26 @@ pub fn page(suite: &Suite, records: &Records) -> String {
     sections.push(protocol(suite, &summary));
     Page {
         title: suite.title.clone(),
-        subtitle: suite.about.trim().replace('\n', " "),
+        // Code is marked for Markdown.
+        subtitle: suite.about.trim().replace('\n', " ").replace('`', ""),
         tiles: tiles(suite, records, &summary),
-        warnings: warnings(&summary),
+        warnings: warnings(suite, records, &summary),
         sections,
         footer: format!("obcut {}, obcut bench {}", env!("CARGO_PKG_VERSION"), suite.name),
     }
     .html()
 }
 
+/// Runs that have a record, and all there are to be on the data sets that are shown.
+fn progress(suite: &Suite, records: &Records, summary: &Summary) -> (usize, usize) {
+    let mut planned = Plan::without_data(suite).runs;
+    planned.retain(|spec| !summary.missing.contains(&spec.data));
+    let done = planned.iter().filter(|spec| records.get(&spec.key()).is_some()).count();
+    (done, planned.len())
+}
+
 fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, String)> {
-    let planned = Plan::without_data(suite).runs;
-    let runs = planned.iter().filter(|spec| records.get(&spec.key()).is_some()).count();
+    let (runs, _) = progress(suite, records, summary);
     let mut tiles = vec![
         ("data sets".to_string(), summary.data.len().to_string()),
         ("methods".to_string(), summary.methods.len().to_string()),
@@ -51,6 +59,8 @@ fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, St
     if suite.kind == Kind::Scores {
         let table = ScoreTable::new(summary, Metric::Nmi);
         let ranks = table.averages.iter().zip(&table.columns);
+        // A rank among one says nothing.
+        let ranks = ranks.filter(|_| table.n_ranked > 0);
         let ranks = ranks.filter_map(|(average, name)| average.map(|(_, rank)| (rank, name)));
         if let Some((rank, name)) = ranks.min_by(|a, b| a.0.total_cmp(&b.0)) {
             tiles.push((format!("best average rank (NMI): {name}"), format!("{rank:.2}")));
@@ -59,8 +69,23 @@ fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, St
     tiles
 }
 
-fn warnings(summary: &Summary) -> Vec<String> {
+fn warnings(suite: &Suite, records: &Records, summary: &Summary) -> Vec<String> {
     let mut out = Vec::new();
+    let (done, all) = progress(suite, records, summary);
+    if done < all {
+        let [done, all] = [done, all].map(number::count);
+        out.push(format!("the suite is not finished: {done} of {all} runs are there"));
+    }
+    let cells = summary.cells.iter().flatten().flatten();
+    let none = cells.filter(|cell| matches!(cell, Cell::NotAvailable(_))).count();
+    let parts = summary.gaps.iter().filter(|gap| !gap.is_meant()).count();
+    if none + parts > 0 {
+        out.push(format!(
+            "{} without a score, and {} of others: the reasons are below, under Not available",
+            number::plural(none, "cell"),
+            number::plural(parts, "part")
+        ));
+    }
     let unshuffled = summary.unshuffled();
     if !unshuffled.is_empty() {
         let which = match unshuffled.len() == summary.methods.len() {
@@ -99,12 +124,14 @@ fn scores(summary: &Summary) -> Vec<Section> {
     let mut sections = vec![
         Section::new(
             "Scores",
-            "Mean ± standard deviation over the seeds, in percent. A click on a head sorts; the best two of a data set are marked.",
+            "Mean ± standard deviation over the seeds, in percent. A click on a head sorts; of a data set the best is marked by colour, the second is bold.",
             tables,
         ),
         Section::new("Data sets", "NMI of every method; whiskers are standard deviations.", bars),
     ];
-    sections.insert(1, ranks(summary));
+    if ScoreTable::new(summary, Metric::Nmi).n_ranked > 0 {
+        sections.insert(1, ranks(summary));
+    }
     sections.extend(print(summary));
     sections
 }
@@ -123,10 +150,10 @@ fn score_table(table: &ScoreTable) -> Html {
         row.extend(table.rows.iter().map(|(_, entries)| {
             match &entries[m] {
                 Entry::Score { mean, deviation, rank, n } => match n {
-                    1 => Field::keyed(format!("{mean:.2}"), *mean),
+                    1 => Field::keyed(number::fixed(*mean, 2), *mean),
                     _ => Field::mean(*mean, *deviation, 2),
                 }
-                .best(*rank <= 2),
+                .place(*rank),
                 Entry::NotAvailable => Field::words("N/A"),
                 Entry::Absent => Field::words(""),
             }
@@ -143,9 +170,15 @@ fn score_table(table: &ScoreTable) -> Html {
         }
         row
     });
-    let note = match table.n_ranked {
-        0 => String::new(),
-        n => format!("Averages over {}.", number::plural(n, "data set")),
+    let unranked = table.unranked();
+    let note = match (table.n_ranked, unranked.is_empty()) {
+        (0, _) => String::new(),
+        (n, true) => format!("Averages over {}.", number::plural(n, "data set")),
+        (n, false) => format!(
+            "Averages over {}. Not ranked: {}.",
+            number::plural(n, "data set"),
+            unranked.join("; ")
+        ),
     };
     let caption = Caption::new(format!("{} (%)", table.metric.name()), note);
     Table { caption, columns, rows: rows.collect(), half: false }.html()
@@ -180,13 +213,14 @@ fn score_bars(summary: &Summary, d: usize) -> Html {
         }],
         direction: Direction::Right,
         category_slots: Some(there.iter().map(|&m| slot(summary, m)).collect()),
+        limits: Some((0.0, 100.0)),
     }
     .html()
 }
 
 /// Our own method stands out by its colour.
 fn slot(summary: &Summary, method: usize) -> usize {
-    usize::from(!summary.methods[method].label.starts_with("OBCut"))
+    usize::from(!summary.methods[method].ours)
 }
 
 fn ranks(summary: &Summary) -> Section {
@@ -211,6 +245,7 @@ fn ranks(summary: &Summary) -> Section {
         series: series.collect(),
         direction: Direction::Right,
         category_slots: None,
+        limits: None,
     };
     Section::new("Ranks", "", [bars.html()])
 }
@@ -232,7 +267,7 @@ fn print(summary: &Summary) -> Option<Section> {
                 line.push(match cell {
                     Cell::Scored(scored) => {
                         let mean = scored.score(metric).0;
-                        Field::keyed(format!("{mean:.2}"), mean)
+                        Field::keyed(number::fixed(mean, 2), mean)
                     }
                     Cell::NotAvailable(_) => Field::words("N/A"),
                 });
@@ -264,7 +299,7 @@ fn print(summary: &Summary) -> Option<Section> {
 fn sensitivity(suite: &Suite, records: &Records) -> Section {
     let mut parts = Vec::new();
     for surface in surfaces(suite, records) {
-        for (index, metric) in Metric::ALL.into_iter().enumerate().take(3) {
+        for (index, metric) in Metric::ALL.into_iter().enumerate() {
             let heat = Heat {
                 caption: Caption::new(
                     format!("{}: {} of {}", surface.data, metric.name(), surface.method),
@@ -332,6 +367,8 @@ fn scaling(summary: &Summary) -> Section {
                     points.push((rows as f64, y));
                 }
             }
+            // A suite may list its data sets in any order.
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
             if !points.is_empty() {
                 lines.push(Line { name: method.label.clone(), points, slot: Some(m) });
             }
@@ -391,7 +428,7 @@ fn times(summary: &Summary) -> Section {
     let memory = table("Memory (GiB)", "The most that a process held, data included.", &|scored| {
         scored.peak_bytes().map(|bytes| bytes as f64 / GIB)
     });
-    Section::new("Seconds and memory", ways(summary), [seconds, memory])
+    Section::new("Seconds and memory", summary.ways(), [seconds, memory])
 }
 
 fn unavailable(summary: &Summary) -> Option<Section> {
@@ -399,16 +436,19 @@ fn unavailable(summary: &Summary) -> Option<Section> {
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
             if let Some(Cell::NotAvailable(why)) = cell {
-                rows.push([&data.name, &method.label, why].map(Field::words).to_vec());
+                rows.push([&data.name, &method.label, "all", why].map(Field::words).to_vec());
             }
         }
+    }
+    for Gap { data, method, which, why } in &summary.gaps {
+        rows.push([data, method, which, why].map(Field::words).to_vec());
     }
     if rows.is_empty() {
         return None;
     }
     let table = Table {
         caption: Caption::new("Why there is no score", ""),
-        columns: ["data set", "method", "why"].map(Column::words).to_vec(),
+        columns: ["data set", "method", "runs", "why"].map(Column::words).to_vec(),
         rows,
         half: false,
     };
@@ -419,8 +459,17 @@ fn protocol(suite: &Suite, summary: &Summary) -> Section {
     let mut rows = Vec::new();
     let mut line =
         |name: &str, text: String| rows.push(vec![Field::words(name), Field::words(text)]);
-    line("command", format!("obcut bench {} --seeds {}", suite.name, suite.seeds));
-    line("rows", order(suite, summary).replace("**", ""));
+    line("command", suite.command());
+    let unshuffled = summary.unshuffled();
+    let order = match unshuffled.len() {
+        0 => "shuffled by the seed before every run".into(),
+        n if n == summary.methods.len() => "in the order of the file".to_string(),
+        _ => format!(
+            "shuffled by the seed before every run, but in the order of the file for: {}",
+            unshuffled.join("; ")
+        ),
+    };
+    line("rows", order);
     line("labels", "read by the scorer alone, except where settings are chosen with them".into());
     line("budget of a run", summary.budgets());
     for (data, row) in summary.data.iter().zip(&summary.cells) {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::data::Origin;
 use crate::error::Error;
+use crate::record::Records;
 use crate::suite::Suite;
 
 /// What a run does; two runs with equal specifications give equal labels.
@@ -97,6 +98,18 @@ impl Plan {
     /// All runs, to be looked up among records: nothing can be run by this.
     pub fn without_data(suite: &Suite) -> Self {
         Self { runs: runs(suite, |_| true), origins: BTreeMap::new(), missing: Vec::new() }
+    }
+
+    /// The runs on data sets that are there, or that have records: what can be finished.
+    pub fn of_records(suite: &Suite, folder: Option<&Path>, records: &Records) -> Self {
+        let has_record = |name: &str| records.iter().any(|record| record.spec.data == name);
+        let is_there = |name: &str| {
+            let entry = suite.data.iter().find(|entry| entry.name == name);
+            has_record(name) || entry.is_some_and(|entry| entry.origin(folder).is_some())
+        };
+        let names = suite.data.iter().map(|entry| entry.name.clone());
+        let missing = names.filter(|name| !is_there(name)).collect();
+        Self { runs: runs(suite, is_there), origins: BTreeMap::new(), missing }
     }
 }
 

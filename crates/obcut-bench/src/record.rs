@@ -137,7 +137,8 @@ impl Records {
         Self::parse(path, &fs::read(path).map_err(Error::file("read", path))?)
     }
 
-    /// Puts a file of records aside, as `NAME.old`, unless there is none.
+    /// Puts a file of records aside, as `NAME.old`, or `NAME.old2` and so on where there is one, unless there
+    /// is none.
     ///
     /// # Errors
     /// When it is in use or cannot be moved.
@@ -146,7 +147,16 @@ impl Records {
             return Ok(());
         }
         let lock = locked(path)?;
-        let old = path.with_extension("jsonl.old");
+        let old = (1..)
+            .map(|n| {
+                path.with_extension(if n == 1 {
+                    "jsonl.old".into()
+                } else {
+                    format!("jsonl.old{n}")
+                })
+            })
+            .find(|old| !old.exists())
+            .unwrap_or_else(|| path.with_extension("jsonl.old"));
         fs::rename(path, old).map_err(Error::file("move", path))?;
         drop(lock);
         Ok(())
@@ -390,5 +400,9 @@ pub(crate) mod tests {
         Records::retire(&path).unwrap();
         assert!(!path.exists() && folder.path().join("runs.jsonl.old").exists());
         Records::retire(&path).unwrap();
+        drop(Records::open(&path).unwrap());
+        Records::retire(&path).unwrap();
+        let older = fs::metadata(folder.path().join("runs.jsonl.old")).unwrap().len();
+        assert!(older > 0 && folder.path().join("runs.jsonl.old2").exists(), "both are kept");
     }
 }

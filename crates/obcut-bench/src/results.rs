@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use obcut_report::number::{fixed, plural, significant};
+
 use crate::printed::Printed;
 use crate::record::Records;
 use crate::suite::{Kind, MethodEntry, Suite};
-use crate::summary::{Cell, Metric, Scored, Summary, averages, number, runs};
+use crate::summary::{Cell, Gap, Metric, Runs, Scored, Summary, averages, number};
 use crate::table::{ScoreTable, escape, markdown};
 
 /// The document.
@@ -31,11 +33,10 @@ fn protocol(suite: &Suite, summary: &Summary) -> String {
         n if n.contains(' ') => format!("{n} seeds (the CSV file has the number of every cell)"),
         n => format!("{n} seeds"),
     };
-    let mut out = format!(
-        "Command: `obcut bench {}`. {seeds}, {}. Mean ± sample deviation in percent.",
-        suite.name,
-        order(suite, summary)
-    );
+    let mut out = format!("Command: `{}`. {seeds}, {}.", suite.command(), order(suite, summary));
+    if matches!(suite.kind, Kind::Scores) {
+        out += " Mean ± sample deviation in percent; the best of a line is bold in brackets, the second bold.";
+    }
     let budgets = summary.budgets();
     if !budgets.is_empty() {
         out += &format!(" A run may take {budgets}.");
@@ -47,8 +48,8 @@ fn protocol(suite: &Suite, summary: &Summary) -> String {
     out + "\n\n"
 }
 
-/// In what order the rows came.
-pub(crate) fn order(suite: &Suite, summary: &Summary) -> String {
+/// In what order the rows came, in Markdown.
+fn order(suite: &Suite, summary: &Summary) -> String {
     let unshuffled = summary.unshuffled();
     match (suite.shuffle, unshuffled.len()) {
         (_, n) if n == summary.methods.len() => "**rows in the order of the file**".into(),
@@ -65,11 +66,16 @@ fn scores(summary: &Summary) -> String {
     for metric in Metric::ALL {
         let table = ScoreTable::new(summary, metric);
         out += &format!("### {}\n\n{}\n", metric.name(), table.markdown());
-        if table.n_ranked < table.rows.len() && table.n_ranked > 0 {
+        let unranked = table.unranked();
+        if table.n_ranked > 0 && (table.n_ranked < table.rows.len() || !unranked.is_empty()) {
             out += &format!(
-                "Averages over the {} data sets where every ranked method ran.\n\n",
-                table.n_ranked
+                "Averages over the {} where every ranked method ran.",
+                plural(table.n_ranked, "data set")
             );
+            if !unranked.is_empty() {
+                out += &format!(" Not ranked: {}.", escape(&unranked.join("; ")));
+            }
+            out += "\n\n";
         }
     }
     out += &chosen(summary);
@@ -80,8 +86,12 @@ fn scores(summary: &Summary) -> String {
 }
 
 fn data_table(summary: &Summary) -> String {
-    let header = ["data set", "rows", "features", "classes", "seeds", "against the paper's"]
-        .map(String::from);
+    let in_print = summary.data.iter().any(|data| data.printed.is_some());
+    let mut header =
+        ["data set", "rows", "features", "classes", "seeds"].map(String::from).to_vec();
+    if in_print {
+        header.push("against the paper's".into());
+    }
     let rows: Vec<Vec<String>> = summary
         .data
         .iter()
@@ -97,7 +107,11 @@ fn data_table(summary: &Summary) -> String {
                     format!("{}: **not the same**, {}", escape(name), escape(what))
                 }
             };
-            vec![escape(&data.name), rows, features, classes, summary.seeds(Some(d)), same]
+            let mut row = vec![escape(&data.name), rows, features, classes, summary.seeds(Some(d))];
+            if in_print {
+                row.push(same);
+            }
+            row
         })
         .collect();
     markdown(&header, &rows) + "\n"
@@ -122,13 +136,11 @@ fn chosen(summary: &Summary) -> String {
 
 /// Each of our own columns against the methods of the paper: the ranking claim.
 fn claims(summary: &Summary) -> String {
-    let is_other =
-        |&m: &usize| summary.methods[m].printed.as_deref().is_some_and(|name| name != "OBCut");
+    let is_other = |&m: &usize| summary.methods[m].printed.is_some() && !summary.methods[m].ours;
     let (others, rest): (Vec<usize>, Vec<usize>) =
         (0..summary.methods.len()).filter(is_other).partition(|&m| summary.has_run(m));
-    let ours: Vec<usize> = (0..summary.methods.len())
-        .filter(|&m| summary.methods[m].label.starts_with("OBCut"))
-        .collect();
+    let ours: Vec<usize> =
+        (0..summary.methods.len()).filter(|&m| summary.methods[m].ours).collect();
     if others.len() < 2 || ours.is_empty() {
         return String::new();
     }
@@ -146,7 +158,10 @@ fn claims(summary: &Summary) -> String {
         let columns: Vec<usize> = others.iter().copied().chain([m]).collect();
         let first = |metric| {
             let rows = summary.complete(metric, &columns);
-            let is_first = |row: &&Vec<f64>| crate::summary::ranks(row).last() == Some(&1);
+            let is_first = |row: &&Vec<f64>| {
+                row.last().is_some_and(|score| !score.is_nan())
+                    && crate::summary::ranks(row).last() == Some(&1)
+            };
             format!("{} of {}", rows.iter().filter(is_first).count(), rows.len())
         };
         let found = averages(&summary.complete(Metric::Nmi, &columns));
@@ -189,7 +204,7 @@ fn print(summary: &Summary) -> String {
             let mut line = vec![format!("{}{mark}", escape(&data.name))];
             for &m in &columns {
                 let ours = match &row[m] {
-                    Some(Cell::Scored(scored)) => format!("{:.1}", scored.score(metric).0),
+                    Some(Cell::Scored(scored)) => fixed(scored.score(metric).0, 1),
                     Some(Cell::NotAvailable(_)) => "N/A".into(),
                     None => "".into(),
                 };
@@ -230,32 +245,16 @@ fn times(summary: &Summary) -> String {
         .collect();
     format!(
         "### Seconds and memory of one run\n\nMean seconds of the fit, and the most memory of its process, data included. {}.\n\n{}\n",
-        escape(&ways(summary)),
+        escape(&summary.ways()),
         markdown(&header, &rows)
     )
-}
-
-/// Threads, runs at once, version and machine of the runs.
-pub(crate) fn ways(summary: &Summary) -> String {
-    let runs = summary.scored().flat_map(|scored| &scored.runs);
-    let mut ways: Vec<String> = runs
-        .map(|r| {
-            format!(
-                "{} thread(s), {} run(s) at once, obcut {}, {}",
-                r.threads, r.jobs, r.version, r.machine
-            )
-        })
-        .collect();
-    ways.sort();
-    ways.dedup();
-    ways.join("; ")
 }
 
 fn time(cell: &Option<Cell>) -> String {
     match cell {
         Some(Cell::Scored(scored)) => {
             let gib = scored.peak_bytes().map_or(String::new(), |bytes| {
-                format!(" ({:.2})", bytes as f64 / (1u64 << 30) as f64)
+                format!(" ({})", significant(bytes as f64 / (1u64 << 30) as f64, 2))
             });
             let seconds = scored.seconds();
             let digits = if seconds < 10.0 { 2 } else { 0 };
@@ -272,16 +271,19 @@ fn unavailable(summary: &Summary) -> String {
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
             if let Some(Cell::NotAvailable(why)) = cell {
-                rows.push(vec![escape(&data.name), escape(&method.label), escape(why)]);
+                rows.push([&data.name, &method.label, "all", why].map(escape).to_vec());
             }
         }
+    }
+    for Gap { data, method, which, why } in &summary.gaps {
+        rows.push([data, method, which, why].map(|text| escape(text)).to_vec());
     }
     if rows.is_empty() {
         return String::new();
     }
     format!(
         "### Not available\n\n{}\n",
-        markdown(&["data set", "method", "why"].map(String::from), &rows)
+        markdown(&["data set", "method", "runs", "why"].map(String::from), &rows)
     )
 }
 
@@ -346,7 +348,10 @@ fn means(
     settings: &BTreeMap<String, serde_json::Value>,
     records: &Records,
 ) -> Option<[f64; 4]> {
-    let runs = runs(suite, entry, data, settings, records).ok().filter(|runs| !runs.is_empty())?;
+    let runs = Runs::of(suite, entry, data, settings, records).usable().ok()?;
+    if runs.is_empty() {
+        return None;
+    }
     let scored = Scored { runs, chosen: None };
     Some(Metric::ALL.map(|metric| scored.score(metric).0))
 }
@@ -364,8 +369,7 @@ fn sensitivity(suite: &Suite, records: &Records) -> String {
             .iter()
             .zip(&surface.values)
             .map(|(name, values)| {
-                let cell =
-                    |v: &Option<[f64; 4]>| v.map_or("–".into(), |v| format!("{:.1}", v[0]));
+                let cell = |v: &Option<[f64; 4]>| v.map_or("–".into(), |v| fixed(v[0], 1));
                 std::iter::once(escape(name)).chain(values.iter().map(cell)).collect()
             })
             .collect();
@@ -405,18 +409,18 @@ fn convergence(suite: &Suite, summary: &Summary) -> String {
         }
     }
     format!(
-        "Values are of seed 0, the largest rise between two iterations is over all seeds, as a share of the value.\n\n{}\n",
+        "Values are of seed 0, the largest rise between two iterations is over all seeds, as a share of the largest value.\n\n{}\n",
         markdown(&header, &rows)
     )
 }
 
-/// The largest rise from one value to the next, as a share of its size.
+/// The largest rise from one value to the next, as a share of the largest value: one near 0 is no measure.
 pub fn largest_rise(values: &[f64]) -> f64 {
     if values.iter().any(|value| !value.is_finite()) {
         return f64::INFINITY;
     }
-    let rise = |pair: &[f64]| (pair[1] - pair[0]) / pair[0].abs().max(f64::MIN_POSITIVE);
-    values.windows(2).map(rise).fold(0.0, f64::max)
+    let largest = values.iter().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
+    values.windows(2).map(|pair| (pair[1] - pair[0]) / largest).fold(0.0, f64::max)
 }
 
 fn scaling(summary: &Summary) -> String {
@@ -428,8 +432,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rise_is_a_share_of_the_value() {
-        assert_eq!(largest_rise(&[4.0, 3.0, 3.3, 3.2]), (3.3 - 3.0) / 3.0);
+    fn a_rise_is_a_share_of_the_largest_value() {
+        assert_eq!(largest_rise(&[4.0, 3.0, 3.3, 3.2]), (3.3 - 3.0) / 4.0);
+        assert_eq!(largest_rise(&[4.0, 1e-9, 0.1]), (0.1 - 1e-9) / 4.0);
         assert_eq!(largest_rise(&[4.0, 3.0]), 0.0);
         assert_eq!(largest_rise(&[4.0, f64::NAN]), f64::INFINITY);
         assert_eq!(largest_rise(&[-4.0, -3.0]), 0.25);

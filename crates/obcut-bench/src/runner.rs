@@ -1,6 +1,6 @@
 //! Runs a suite: processes side by side, budgets, and going on where an earlier start stopped.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Origin;
+use crate::data::is_same_source;
 use crate::error::Error;
 use crate::machine;
 use crate::plan::{Plan, Spec};
@@ -24,11 +24,15 @@ const POLL: Duration = Duration::from_millis(5);
 const MEMORY_POLL: Duration = Duration::from_millis(100);
 /// Exit code of a process that a signal from the terminal ended.
 const INTERRUPTED: i32 = 130;
+/// How long the same signal may take to reach this process.
+const SIGNAL: Duration = Duration::from_secs(1);
+/// Most that one look at a process adds to its time: what is longer was spent asleep, all of us.
+const ASLEEP: Duration = Duration::from_secs(1);
 
 /// What a run may take.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Seconds, reading included.
+    /// Seconds, reading included; those that the machine or this process slept are not.
     pub seconds: f64,
     /// Bytes, data included.
     pub bytes: u64,
@@ -80,6 +84,8 @@ struct Shared {
     /// Cells with a run over budget: what that was.
     over: BTreeMap<String, (Status, u64)>,
     finished: usize,
+    /// When the runs under way began, by key.
+    running: BTreeMap<String, (Spec, Instant)>,
     failure: Option<Error>,
 }
 
@@ -95,15 +101,14 @@ pub fn run(
 ) -> Result<Records, Error> {
     let records = Records::open(&options.records)?;
     let (mut queue, mut over) = (VecDeque::new(), BTreeMap::new());
+    let sources: BTreeMap<String, String> =
+        plan.origins.iter().map(|(name, origin)| (name.clone(), origin.fingerprint())).collect();
     for spec in &plan.runs {
-        if let (Some(record), Some(origin)) =
-            (records.get(&spec.key()), plan.origins.get(&spec.data))
-        {
-            let (was, is) = (&record.source, origin.fingerprint());
-            let is_used = record.outcome.status != Status::Unreadable && !was.is_empty();
-            if is_used && *was != is {
-                let (data, was) = (spec.data.clone(), was.clone());
-                return Err(Error::OtherData { data, was, is });
+        if let (Some(record), Some(is)) = (records.get(&spec.key()), sources.get(&spec.data)) {
+            let is_used = record.outcome.status != Status::Unreadable;
+            if is_used && !is_same_source(&record.source, is) {
+                let (was, is) = (record.source.clone(), is.clone());
+                return Err(Error::OtherData { data: spec.data.clone(), was, is });
             }
         }
         match records.finished(&spec.key(), options.budget) {
@@ -115,8 +120,9 @@ pub fn run(
         }
     }
     let finished = plan.runs.len() - queue.len();
-    let shared = Mutex::new(Shared { queue, records, over, finished, failure: None });
-    let driver = Driver { suite, plan, options, watch, shared: &shared };
+    let running = BTreeMap::new();
+    let shared = Mutex::new(Shared { queue, records, over, finished, running, failure: None });
+    let driver = Driver { suite, plan, sources: &sources, options, watch, shared: &shared };
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| driver.work());
@@ -136,6 +142,8 @@ fn is_over(status: Status) -> bool {
 struct Driver<'a> {
     suite: &'a Suite,
     plan: &'a Plan,
+    /// What the data sets are, by name.
+    sources: &'a BTreeMap<String, String>,
     options: &'a Options,
     watch: &'a dyn Watch,
     shared: &'a Mutex<Shared>,
@@ -161,6 +169,7 @@ impl Driver<'_> {
     fn next(&self) -> Option<Spec> {
         let mut shared = self.lock();
         let spec = shared.queue.pop_front()?;
+        shared.running.insert(spec.key(), (spec.clone(), Instant::now()));
         self.tell(&shared, &spec, None);
         Some(spec)
     }
@@ -181,8 +190,9 @@ impl Driver<'_> {
             shared.over.entry(spec.cell()).or_insert((outcome.status, spec.seed));
         }
         shared.finished += 1;
+        shared.running.remove(&spec.key());
         self.tell(&shared, &spec, Some(&outcome));
-        let source = self.plan.origins.get(&spec.data).map(Origin::fingerprint).unwrap_or_default();
+        let source = self.sources.get(&spec.data).cloned().unwrap_or_default();
         shared.records.push(Record {
             spec,
             outcome,
@@ -231,14 +241,17 @@ impl Driver<'_> {
             .map_err(Error::Start)?;
         // Kept open while the process runs: it ends by itself when this end is closed.
         let mut input = child.stdin.take();
-        let output = reader(child.stdout.take())?;
-        let messages = reader(child.stderr.take())?;
+        let readers = reader(child.stdout.take())
+            .and_then(|output| Ok((output, reader(child.stderr.take())?)));
+        let (output, messages) = readers.inspect_err(|_| {
+            let _ = child.kill();
+            let _ = child.wait();
+        })?;
         if let Some(input) = &mut input {
             // A process that is gone already is found out below.
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
         }
-        let start = Instant::now();
-        let end = self.wait(&mut child, start, budget);
+        let end = self.wait(&mut child, budget);
         if !matches!(end, Ok(End::Exited(_))) {
             let _ = child.kill();
             let _ = child.wait();
@@ -249,13 +262,11 @@ impl Driver<'_> {
         match end? {
             End::Exited(code) => match serde_json::from_str(text.trim()) {
                 Ok(outcome) => Ok(within(outcome, budget)),
-                Err(_) if code == Some(INTERRUPTED) || self.watch.cancelled() => {
-                    Err(Error::Interrupted)
-                }
+                Err(_) if self.is_cancelled(code) => Err(Error::Interrupted),
                 Err(_) => Ok(crashed(code, &message)),
             },
-            End::OverTime => Ok(Outcome {
-                seconds: start.elapsed().as_secs_f64(),
+            End::OverTime(seconds) => Ok(Outcome {
+                seconds,
                 ..Outcome::without_labels(
                     Status::OverTime,
                     format!("more than {} seconds", budget.seconds),
@@ -268,17 +279,30 @@ impl Driver<'_> {
         }
     }
 
-    fn wait(&self, child: &mut Child, start: Instant, budget: Budget) -> Result<End, Error> {
-        let mut asked = start;
+    /// Whether all is to stop. The signal that ended a process may be on its way to this one as well; where
+    /// it does not come, that process alone was stopped.
+    fn is_cancelled(&self, code: Option<i32>) -> bool {
+        let start = Instant::now();
+        while code == Some(INTERRUPTED) && !self.watch.cancelled() && start.elapsed() < SIGNAL {
+            std::thread::sleep(POLL);
+        }
+        self.watch.cancelled()
+    }
+
+    fn wait(&self, child: &mut Child, budget: Budget) -> Result<End, Error> {
+        let (mut asked, mut looked) = (Instant::now(), Instant::now());
+        let mut taken = Duration::ZERO;
         loop {
+            taken += looked.elapsed().min(ASLEEP);
+            looked = Instant::now();
             if let Some(status) = child.try_wait().map_err(Error::Start)? {
                 return Ok(End::Exited(status.code()));
             }
             if self.watch.cancelled() || self.lock().failure.is_some() {
                 return Err(Error::Interrupted);
             }
-            if start.elapsed().as_secs_f64() > budget.seconds {
-                return Ok(End::OverTime);
+            if taken.as_secs_f64() > budget.seconds {
+                return Ok(End::OverTime(taken.as_secs_f64()));
             }
             if asked.elapsed() > MEMORY_POLL {
                 asked = Instant::now();
@@ -296,12 +320,12 @@ impl Driver<'_> {
 /// How a process came to its end.
 enum End {
     Exited(Option<i32>),
-    OverTime,
+    OverTime(f64),
     OverMemory(u64),
 }
 
 fn too_much(budget: Budget) -> String {
-    format!("more than {:.1} GiB", budget.bytes as f64 / (1u64 << 30) as f64)
+    format!("more than {}", machine::size(budget.bytes))
 }
 
 /// A finished run that held too much between two looks is over budget all the same.
@@ -341,24 +365,70 @@ fn crashed(code: Option<i32>, message: &str) -> Outcome {
     Outcome::without_labels(Status::Crashed, reason)
 }
 
-/// Seconds that the queue will take: those of finished runs of the same method on the same data, else of
-/// any on the same data, else of any.
+/// Seconds that the queue and the runs under way will take: those of finished runs with the same settings, else
+/// of the same method on the same data, else of any on the same data, else of any.
 fn seconds_left(shared: &Shared, jobs: usize) -> Option<f64> {
-    let mut means: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
-    for record in shared.records.iter() {
-        let Spec { data, method, .. } = &record.spec;
-        for place in [(data.as_str(), method.as_str()), (data.as_str(), ""), ("", "")] {
+    let mut means: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for record in shared.records.iter().filter(|record| record.outcome.status == Status::Done) {
+        for place in places(&record.spec) {
             let (sum, n) = means.entry(place).or_default();
             *sum += record.outcome.seconds;
             *n += 1.0;
         }
     }
-    let mean = |place: (&str, &str)| means.get(&place).map(|(sum, n)| sum / n);
-    let over: BTreeSet<&String> = shared.over.keys().collect();
+    let expected = |spec: &Spec| {
+        places(spec).iter().find_map(|place| means.get(place)).map(|(sum, n)| sum / n)
+    };
     let mut total = 0.0;
-    for spec in shared.queue.iter().filter(|spec| !over.contains(&spec.cell())) {
-        let (data, method) = (spec.data.as_str(), spec.method.as_str());
-        total += mean((data, method)).or_else(|| mean((data, ""))).or_else(|| mean(("", "")))?;
+    for spec in shared.queue.iter().filter(|spec| !shared.over.contains_key(&spec.cell())) {
+        total += expected(spec)?;
+    }
+    for (spec, start) in shared.running.values() {
+        total += (expected(spec)? - start.elapsed().as_secs_f64()).max(0.0);
     }
     Some(total / jobs.max(1) as f64)
+}
+
+/// What runs may be like, the most alike first.
+fn places(spec: &Spec) -> [String; 4] {
+    let Spec { data, method, .. } = spec;
+    [spec.cell(), format!("{data}|{method}"), data.clone(), String::new()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::record;
+
+    #[test]
+    fn the_time_left_is_that_of_the_most_alike_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut records = Records::open(&folder.path().join("r")).unwrap();
+        let seconds = |data: &str, method: &str, seconds: f64| {
+            let mut run = record(data, method, 0, 0.5);
+            run.outcome.seconds = seconds;
+            run
+        };
+        let mut refused = seconds("moons", "kmeans", 0.0);
+        refused.spec.seed = 1;
+        refused.outcome = Outcome::without_labels(Status::Refused, "no");
+        for run in [seconds("moons", "kmeans", 4.0), seconds("moons", "lsc", 10.0), refused] {
+            records.push(run).unwrap();
+        }
+        let spec = |data: &str, method: &str| Spec { seed: 5, ..record(data, method, 0, 0.0).spec };
+        let mut shared = Shared {
+            queue: [spec("moons", "kmeans"), spec("moons", "ssc"), spec("rings", "ssc")].into(),
+            records,
+            over: BTreeMap::new(),
+            finished: 0,
+            running: BTreeMap::new(),
+            failure: None,
+        };
+        // 4, and the mean of both for the two that nothing is known of.
+        assert_eq!(seconds_left(&shared, 2), Some((4.0 + 7.0 + 7.0) / 2.0));
+        let now = (spec("moons", "lsc"), Instant::now());
+        shared.running.insert("run".into(), now);
+        let left = seconds_left(&shared, 1).unwrap();
+        assert!(left > 27.0 && left <= 28.0, "{left}");
+    }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::data::{Origin, Shape};
 use crate::error::Error;
+use crate::printed::Printed;
 use crate::worker;
 
 /// The suites that come with the program.
@@ -33,6 +34,9 @@ pub struct Suite {
     /// Name: that of the file.
     #[serde(skip)]
     pub name: String,
+    /// What is typed to run it; empty for `obcut bench NAME`.
+    #[serde(skip)]
+    pub typed: String,
     /// Heading of its tables.
     pub title: String,
     /// What it shows, in a few sentences.
@@ -151,7 +155,21 @@ impl Suite {
         }
         let text = std::fs::read_to_string(path).map_err(Error::file("read", path))?;
         let stem = path.file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
-        Self::parse(&stem, &text)
+        let mut suite = Self::parse(&stem, &text)?;
+        // Files are where the suite says, seen from where the suite is.
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for file in suite.data.iter_mut().filter_map(|data| data.file.as_mut()) {
+            *file = folder.join(&*file);
+        }
+        Ok(suite)
+    }
+
+    /// The command that runs it.
+    pub fn command(&self) -> String {
+        match self.typed.as_str() {
+            "" => format!("obcut bench {}", self.name),
+            typed => typed.into(),
+        }
     }
 
     /// A suite from its text.
@@ -160,7 +178,7 @@ impl Suite {
     /// When it cannot be used.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let parsed: Result<Self, _> = toml::from_str(text);
-        let mut suite = parsed.map_err(|error| Error::suite(name, error.to_string()))?;
+        let mut suite = parsed.map_err(|error| Error::suite(name, told(text, &error)))?;
         suite.name = name.into();
         suite.check()?;
         Ok(suite)
@@ -183,11 +201,38 @@ impl Suite {
             .map_err(|n| wrong(format!("two data sets are called '{n}'")))?;
         unique(self.method.iter().map(|m| &m.label))
             .map_err(|n| wrong(format!("two methods are called '{n}'")))?;
+        for entry in &self.data {
+            let at = |what: String| wrong(format!("data set '{}': {what}", entry.name));
+            if let Some(shape) = &entry.make {
+                shape.check().map_err(at)?;
+            }
+            let known = || Printed::tables().data();
+            if let Some(name) = entry.printed.as_ref().filter(|name| !known().any(|n| n == *name)) {
+                let names: Vec<&str> = known().map(String::as_str).collect();
+                return Err(at(format!(
+                    "the paper prints no '{name}'; it has {}",
+                    names.join(", ")
+                )));
+            }
+        }
         for entry in &self.method {
             let at = |what: String| wrong(format!("method '{}': {what}", entry.label));
             Method::from_str(&entry.method).map_err(|error| at(error.to_string()))?;
             if let Some((name, _)) = entry.grid.iter().find(|(_, values)| values.is_empty()) {
                 return Err(at(format!("the grid of '{name}' is empty")));
+            }
+            if self.kind == Kind::Sensitivity && entry.grid.len() != 2 {
+                return Err(at(format!(
+                    "sensitivity is shown over two settings, and its grid has {}",
+                    entry.grid.len()
+                )));
+            }
+            let known = &Printed::tables().methods;
+            if let Some(name) = entry.printed.as_ref().filter(|name| !known.contains(name)) {
+                return Err(at(format!(
+                    "the paper prints no '{name}'; it has {}",
+                    known.join(", ")
+                )));
             }
             for settings in entry.settings() {
                 worker::check(&entry.method, entry.preset.as_deref(), &settings).map_err(at)?;
@@ -199,6 +244,15 @@ impl Suite {
             }
         }
         Ok(())
+    }
+}
+
+/// What is wrong with a text, and in which line.
+fn told(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {message}", before.matches('\n').count() + 1),
+        None => message.into(),
     }
 }
 
@@ -322,7 +376,12 @@ mod tests {
             ("lambda = [0.1, 1]", "seed = [1, 2]", "'seed' is set by the suite"),
             ("label = \"OBCut\"", "label = \"k-means\"", "two methods"),
             ("preset = \"paper\"", "preset = \"papre\"", "papre"),
-            ("title", "titel", "titel"),
+            ("title", "titel", "line 2: unknown field `titel`"),
+            ("kind = \"scores\"", "kind = \"score\"", "line 4: unknown variant `score`"),
+            ("kind = \"scores\"", "kind = \"sensitivity\"", "its grid has 0"),
+            ("name = \"moons\"", "name = \"moons\"\nprinted = \"Yal\"", "prints no 'Yal'; it has"),
+            ("rows = 200", "rows = 200, clusters = 5", "moons are 2 clusters"),
+            ("rows = 200", "rows = 0", "must be at least 1"),
         ] {
             let error = Suite::parse("small", &SMALL.replacen(from, to, 1)).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");

@@ -1,11 +1,12 @@
 //! Runs summed up: means, deviations, the choice among a grid, ranks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use obcut::metrics::Scores;
 use serde_json::Value;
 
-use crate::plan::Spec;
+use crate::machine;
+use crate::plan::{Plan, Spec};
 use crate::printed::Printed;
 use crate::record::{Record, Records, Status};
 use crate::suite::{MethodEntry, Suite};
@@ -75,6 +76,8 @@ pub struct MethodFacts {
     pub chosen: bool,
     /// Whether its rows were shuffled.
     pub shuffled: bool,
+    /// Whether it is obcut itself.
+    pub ours: bool,
 }
 
 /// What a method did on a data set.
@@ -96,7 +99,7 @@ pub struct Scored {
 }
 
 /// All cells of a suite.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The data sets.
     pub data: Vec<DataFacts>,
@@ -106,14 +109,41 @@ pub struct Summary {
     pub cells: Vec<Vec<Option<Cell>>>,
     /// Data sets of the suite without a run.
     pub missing: Vec<String>,
+    /// Runs without a score in cells that have one.
+    pub gaps: Vec<Gap>,
+    /// What the runs were allowed to take, in words, without doubles.
+    pub allowed: BTreeSet<String>,
+    /// Threads, runs at once, version and machine of the runs, without doubles.
+    pub ways: BTreeSet<String>,
+}
+
+/// A part of a cell that has no score: some settings of a grid, or a seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Data set.
+    pub data: String,
+    /// Method.
+    pub method: String,
+    /// Settings and seed in words.
+    pub which: String,
+    /// Why there is no score.
+    pub why: String,
+}
+
+impl Gap {
+    const LEFT_OUT: &str = "left out by the suite";
+
+    /// Whether the suite leaves it out itself.
+    pub fn is_meant(&self) -> bool {
+        self.why == Self::LEFT_OUT
+    }
 }
 
 impl Scored {
-    /// Mean and sample deviation of a score in percent. What is 0 to two decimals is 0 without a sign.
+    /// Mean and sample deviation of a score in percent.
     pub fn score(&self, metric: Metric) -> (f64, f64) {
         let scores = self.runs.iter().filter_map(|run| run.outcome.scores);
-        let (mean, deviation) = mean_and_deviation(scores.map(|s| metric.of(&s)));
-        (if mean.abs() < 0.005 { 0.0 } else { mean }, deviation)
+        mean_and_deviation(scores.map(|s| metric.of(&s)))
     }
 
     /// Mean seconds.
@@ -148,14 +178,16 @@ impl Summary {
             ranked: entry.ranked,
             chosen: !entry.grid.is_empty(),
             shuffled: entry.shuffle.unwrap_or(suite.shuffle),
+            ours: entry.method == "obcut",
         });
-        let (mut data, mut cells) = (Vec::new(), Vec::new());
+        let (mut data, mut cells, mut gaps) = (Vec::new(), Vec::new(), Vec::new());
         for entry in &suite.data {
-            let row: Vec<Option<Cell>> = suite
-                .method
-                .iter()
-                .map(|method| cell(suite, method, &entry.name, records))
-                .collect();
+            let mut row: Vec<Option<Cell>> = Vec::new();
+            for method in &suite.method {
+                let (cell, missing) = cell(suite, method, &entry.name, records);
+                row.push(cell);
+                gaps.extend(missing);
+            }
             if row.iter().all(Option::is_none) {
                 continue;
             }
@@ -170,7 +202,23 @@ impl Summary {
         let there = |name: &String| data.iter().any(|d: &DataFacts| d.name == *name);
         let names = suite.data.iter().map(|entry| entry.name.clone());
         let missing = names.filter(|name| !there(name)).collect();
-        Self { data, methods: methods.collect(), cells, missing }
+        let plan = Plan::without_data(suite);
+        let runs = || plan.runs.iter().filter_map(|spec| records.get(&spec.key()));
+        let allowed =
+            |r: &Record| format!("{} s and {}", r.budget.seconds, machine::size(r.budget.bytes));
+        let way = |r: &Record| {
+            let Record { threads, jobs, version, machine, .. } = r;
+            format!("{threads} thread(s), {jobs} run(s) at once, obcut {version}, {machine}")
+        };
+        Self {
+            data,
+            methods: methods.collect(),
+            cells,
+            missing,
+            gaps,
+            allowed: runs().map(allowed).collect(),
+            ways: runs().map(way).collect(),
+        }
     }
 
     /// All finished runs that are shown.
@@ -195,17 +243,14 @@ impl Summary {
         }
     }
 
-    /// What the runs that are shown were allowed to take, in words.
+    /// What the runs were allowed to take, in words.
     pub fn budgets(&self) -> String {
-        let runs = self.scored().flat_map(|scored| &scored.runs);
-        let mut budgets: Vec<(u64, u64)> =
-            runs.map(|run| (run.budget.seconds.round() as u64, run.budget.bytes >> 20)).collect();
-        budgets.sort_unstable();
-        budgets.dedup();
-        let words = budgets
-            .iter()
-            .map(|(seconds, mib)| format!("{seconds} s and {} GiB", *mib as f64 / 1024.0));
-        words.collect::<Vec<_>>().join(", or ")
+        self.allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", or ")
+    }
+
+    /// Threads, runs at once, version and machine of the runs.
+    pub fn ways(&self) -> String {
+        self.ways.iter().map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
     /// Labels of the methods whose rows were not shuffled.
@@ -225,11 +270,13 @@ impl Summary {
         self.cells.iter().map(|row| row.iter().map(mean).collect()).collect()
     }
 
-    /// The same with some methods only; data sets that one of them did not run on are left out.
+    /// The same with some methods only; data sets that one of them did not run on, or where none of them has
+    /// a score, are left out.
     pub fn complete(&self, metric: Metric, methods: &[usize]) -> Vec<Vec<f64>> {
         let means = self.means(metric);
         let pick = |row: &Vec<Option<f64>>| methods.iter().map(|&m| row[m]).collect();
-        means.iter().filter_map(pick).collect()
+        let rows = means.iter().filter_map(pick);
+        rows.filter(|row: &Vec<f64>| row.iter().any(|score| !score.is_nan())).collect()
     }
 
     /// The methods that take part in ranks: those that are to, and ran on half of the data sets at least.
@@ -276,60 +323,115 @@ fn other_size(printed: &str, size: Option<(usize, usize, usize)>) -> Option<Stri
     })
 }
 
-/// The runs of a method on a data set, with the best settings of its grid.
-fn cell(suite: &Suite, entry: &MethodEntry, data: &str, records: &Records) -> Option<Cell> {
-    if !entry.takes(data) {
-        return None;
-    }
-    let mut best: Option<(f64, Scored)> = None;
-    let mut reason = None;
-    for settings in entry.settings() {
-        match runs(suite, entry, data, &settings, records) {
-            Ok(runs) if runs.is_empty() => {}
-            Ok(runs) => {
-                let words = words(entry, &settings);
-                let chosen = (!entry.grid.is_empty()).then_some(words);
-                let scored = Scored { runs, chosen };
-                let nmi = scored.score(Metric::Nmi).0;
-                // Settings that ran with more seeds are further; among equals the best mean counts.
-                let further = |(other, at): &(f64, Scored)| {
-                    (scored.runs.len(), nmi) > (at.runs.len(), *other)
-                };
-                if best.as_ref().is_none_or(further) {
-                    best = Some((nmi, scored));
-                }
-            }
-            Err(why) => reason = Some(why),
-        }
-    }
-    best.map(|(_, scored)| Cell::Scored(scored)).or(reason.map(Cell::NotAvailable))
-}
-
-/// The finished runs by seed, or why there is none: one run over budget stands for all, and one that could
-/// not be done where no other was.
-pub(crate) fn runs(
+/// The runs of a method on a data set, with the best settings of its grid, and what is missing of them.
+fn cell(
     suite: &Suite,
     entry: &MethodEntry,
     data: &str,
-    settings: &BTreeMap<String, Value>,
     records: &Records,
-) -> Result<Vec<Record>, String> {
-    let (mut runs, mut failed) = (Vec::new(), None);
-    for seed in 0..suite.seeds {
-        let spec: Spec = suite.spec(entry, data, settings.clone(), seed);
-        let Some(record) = records.get(&spec.key()) else {
-            continue;
+) -> (Option<Cell>, Vec<Gap>) {
+    let (mut found, mut gaps, mut reason) = (Vec::new(), Vec::new(), None);
+    if !entry.takes(data) {
+        let (data, method) = (data.to_string(), entry.label.clone());
+        let why = Gap::LEFT_OUT.to_string();
+        return (None, vec![Gap { data, method, which: "all".into(), why }]);
+    }
+    for settings in &entry.settings() {
+        let runs = Runs::of(suite, entry, data, settings, records);
+        let chosen = words(entry, settings);
+        let mut gap = |which: Vec<String>, why: &str| {
+            let which: Vec<String> = which.into_iter().filter(|word| !word.is_empty()).collect();
+            let (data, method) = (data.to_string(), entry.label.clone());
+            gaps.push(Gap { data, method, which: which.join(", "), why: why.into() });
         };
-        let reason = || record.outcome.reason.clone().unwrap_or_default();
-        match record.outcome.status {
-            Status::Done => runs.push(record.clone()),
-            Status::OverTime | Status::OverMemory | Status::Refused => return Err(reason()),
-            Status::Crashed | Status::Unreadable => failed = Some(reason()),
+        for (seed, why) in &runs.lost {
+            gap(vec![chosen.clone(), format!("seed {seed}")], why);
+        }
+        if let Some(why) = &runs.refused {
+            gap(vec![chosen.clone()], why);
+        }
+        match runs.usable() {
+            Ok(runs) if runs.is_empty() => {}
+            Ok(runs) => found.push(Scored { runs, chosen: Some(chosen) }),
+            Err(why) => reason = Some(why),
         }
     }
-    match failed {
-        Some(reason) if runs.is_empty() => Err(reason),
-        _ => Ok(runs),
+    let (n, of) = (found.len(), entry.settings().len());
+    let Some(Scored { runs, chosen }) = best(found) else {
+        // What is missing of a cell without scores is told by the cell.
+        return (reason.map(Cell::NotAvailable), Vec::new());
+    };
+    let chosen = chosen.filter(|_| !entry.grid.is_empty()).map(|words| match n == of {
+        true => words,
+        false => format!("{words} (of {n} of {of} settings that have scores)"),
+    });
+    (Some(Cell::Scored(Scored { runs, chosen })), gaps)
+}
+
+/// The settings with the best mean NMI over the seeds that all of them ran with: a part of the grid that is
+/// further than the rest has no advantage by that.
+fn best(found: Vec<Scored>) -> Option<Scored> {
+    let seeds = |scored: &Scored| scored.runs.iter().map(|run| run.spec.seed).collect();
+    let all = found.iter().map(seeds);
+    let shared: BTreeSet<u64> = all.reduce(|a, b| &a & &b).unwrap_or_default();
+    let mut best: Option<(f64, Scored)> = None;
+    for mut scored in found {
+        if !shared.is_empty() {
+            scored.runs.retain(|run| shared.contains(&run.spec.seed));
+        }
+        let nmi = scored.score(Metric::Nmi).0;
+        if best.as_ref().is_none_or(|(other, _)| nmi > *other) {
+            best = Some((nmi, scored));
+        }
+    }
+    best.map(|(_, scored)| scored)
+}
+
+/// What became of the runs with the same settings.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    /// Finished, by seed.
+    done: Vec<Record>,
+    /// Why they cannot be done: one run over budget stands for all.
+    refused: Option<String>,
+    /// Seeds that gave nothing, each with the reason.
+    lost: Vec<(u64, String)>,
+}
+
+impl Runs {
+    /// Looks them up.
+    pub(crate) fn of(
+        suite: &Suite,
+        entry: &MethodEntry,
+        data: &str,
+        settings: &BTreeMap<String, Value>,
+        records: &Records,
+    ) -> Self {
+        let mut runs = Self::default();
+        for seed in 0..suite.seeds {
+            let spec: Spec = suite.spec(entry, data, settings.clone(), seed);
+            let Some(record) = records.get(&spec.key()) else {
+                continue;
+            };
+            let reason = || record.outcome.reason.clone().unwrap_or_default();
+            match record.outcome.status {
+                Status::Done => runs.done.push(record.clone()),
+                Status::OverTime | Status::OverMemory | Status::Refused => {
+                    runs.refused.get_or_insert_with(reason);
+                }
+                Status::Crashed | Status::Unreadable => runs.lost.push((seed, reason())),
+            }
+        }
+        runs
+    }
+
+    /// The finished runs, or why there are none.
+    pub(crate) fn usable(self) -> Result<Vec<Record>, String> {
+        match (self.refused, self.lost.into_iter().next()) {
+            (Some(why), _) => Err(why),
+            (None, Some((_, why))) if self.done.is_empty() => Err(why),
+            _ => Ok(self.done),
+        }
     }
 }
 
@@ -430,5 +532,62 @@ pub(crate) mod tests {
         assert_eq!(seeds(&records), ["2", "2", "0"]);
         records.push(record("rings", "kmeans", 0, 0.5)).unwrap();
         assert_eq!(seeds(&records), ["2", "1 to 2", "0"]);
+    }
+
+    #[test]
+    fn a_part_of_the_grid_that_is_further_has_no_advantage() {
+        let (mut suite, mut records) = some_runs();
+        suite.method[1].grid.insert("p".into(), vec![10.into(), 20.into(), 30.into()]);
+        let mut late = record("moons", "lsc", 0, 0.95);
+        late.spec.settings.insert("p".into(), 30.into());
+        records.push(late).unwrap();
+        let chosen = |suite: &Suite, records: &Records| {
+            let summary = Summary::new(suite, records);
+            let Some(Cell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
+            (scored.chosen.clone().unwrap(), scored.runs.len(), summary.gaps.clone())
+        };
+        // Seed 0 is all that the three share: 0.9, 0.6 and 0.95.
+        let (words, n, gaps) = chosen(&suite, &records);
+        assert_eq!((words.as_str(), n, gaps.len()), ("p 30", 1, 0));
+        let mut over = record("moons", "lsc", 1, 0.0);
+        over.spec.settings.insert("p".into(), 30.into());
+        over.outcome = Outcome::without_labels(Status::OverTime, "more than 1 second");
+        records.push(over).unwrap();
+        let (words, n, gaps) = chosen(&suite, &records);
+        assert_eq!((words.as_str(), n), ("p 20 (of 2 of 3 settings that have scores)", 2));
+        assert_eq!((gaps[0].which.as_str(), gaps[0].why.as_str()), ("p 30", "more than 1 second"));
+    }
+
+    #[test]
+    fn a_seed_that_was_lost_is_told() {
+        let (suite, mut records) = some_runs();
+        records.push(record("rings", "kmeans", 0, 0.5)).unwrap();
+        let mut lost = record("rings", "kmeans", 1, 0.0);
+        lost.outcome = Outcome::without_labels(Status::Crashed, "killed");
+        records.push(lost).unwrap();
+        let summary = Summary::new(&suite, &records);
+        let gap = Gap {
+            data: "rings".into(),
+            method: "means".into(),
+            which: "seed 1".into(),
+            why: "killed".into(),
+        };
+        assert_eq!(summary.gaps, [gap]);
+    }
+
+    #[test]
+    fn a_row_without_any_score_ranks_nobody() {
+        let (suite, mut records) = some_runs();
+        for method in ["kmeans", "lsc"] {
+            let mut over = record("rings", method, 0, 0.0);
+            if method == "lsc" {
+                over.spec.settings.insert("p".into(), 10.into());
+            }
+            over.outcome = Outcome::without_labels(Status::OverTime, "more than 1 second");
+            records.push(over).unwrap();
+        }
+        let summary = Summary::new(&suite, &records);
+        assert_eq!(summary.cells.len(), 2);
+        assert_eq!(summary.complete(Metric::Nmi, &[0, 1]).len(), 1, "moons alone");
     }
 }

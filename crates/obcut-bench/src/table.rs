@@ -1,6 +1,10 @@
 //! Tables of scores as Markdown, CSV and LaTeX.
 
-use crate::summary::{Cell, Metric, Summary, averages, ranks};
+use obcut_report::number::{fixed, plural};
+
+use crate::printed::Printed;
+use crate::suite::Suite;
+use crate::summary::{Cell, DataFacts, MethodFacts, Metric, Summary, averages, ranks};
 
 /// One score of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,10 +85,11 @@ impl ScoreTable {
             Entry::Score { mean, deviation, rank, n } => {
                 // One run has no deviation.
                 let spread = if *n > 1 { format!(" ±{deviation:.2}") } else { String::new() };
+                let mean = fixed(*mean, 2);
                 match rank {
-                    1 => format!("**[{mean:.2}]**{spread}"),
-                    2 => format!("**{mean:.2}**{spread}"),
-                    _ => format!("{mean:.2}{spread}"),
+                    1 => format!("**[{mean}]**{spread}"),
+                    2 => format!("**{mean}**{spread}"),
+                    _ => mean + &spread,
                 }
             }
             Entry::NotAvailable => "N/A".into(),
@@ -107,10 +112,11 @@ impl ScoreTable {
     pub fn latex(&self) -> String {
         let cell = |entry: &Entry| match entry {
             Entry::Score { mean, deviation, rank, n } => {
+                let mean = fixed(*mean, 2);
                 let text = match rank {
-                    1 => format!("[\\textbf{{{mean:.2}}}]"),
-                    2 => format!("\\textbf{{{mean:.2}}}"),
-                    _ => format!("{mean:.2}"),
+                    1 => format!("[\\textbf{{{mean}}}]"),
+                    2 => format!("\\textbf{{{mean}}}"),
+                    _ => mean,
                 };
                 match n {
                     1 => text,
@@ -131,13 +137,24 @@ impl ScoreTable {
         out += " \\\\\n\\midrule\n";
         for (name, row) in &self.rows {
             let cells: Vec<String> = row.iter().map(cell).collect();
-            out += &format!("{} & {} \\\\\n", escape_latex(name), cells.join(" & "));
+            out += &latex_line(name, &cells);
         }
-        out += "\\midrule\n";
-        for (name, values) in self.average_lines() {
+        let averages = self.average_lines();
+        if !averages.is_empty() {
+            out += "\\midrule\n";
+        }
+        for (name, values) in averages {
             out += &format!("{name} & {} \\\\\n", values.join(" & "));
         }
         out + "\\bottomrule\n\\end{tabular}\n"
+    }
+
+    /// Methods that have scores here but take no part in ranks.
+    pub fn unranked(&self) -> Vec<&str> {
+        let has_score = |m: usize| self.rows.iter().any(|(_, row)| row[m] != Entry::Absent);
+        let columns = self.columns.iter().enumerate().zip(&self.averages);
+        let unranked = columns.filter(|((m, _), average)| average.is_none() && has_score(*m));
+        unranked.map(|((_, name), _)| name.as_str()).collect()
     }
 
     fn average_lines(&self) -> Vec<(&'static str, Vec<String>)> {
@@ -159,34 +176,139 @@ impl ScoreTable {
     }
 }
 
-/// All scores, one line each.
+/// All scores, one line each, then averages and ranks. `rank` is that among the methods of the data set.
 pub fn csv(summary: &Summary) -> String {
-    let mut out =
-        "data,method,metric,mean,deviation,runs,seconds,peak_bytes,chosen,note\n".to_string();
-    for (data, row) in summary.data.iter().zip(&summary.cells) {
-        for (method, cell) in summary.methods.iter().zip(row) {
+    let mut out = "data,method,metric,mean,deviation,runs,rank,printed,same_data,shuffled,seconds,peak_bytes,chosen,note\n".to_string();
+    let tables = Metric::ALL.map(|metric| ScoreTable::new(summary, metric));
+    for (d, (data, row)) in summary.data.iter().zip(&summary.cells).enumerate() {
+        let same = match (&data.printed, &data.differs) {
+            (None, _) => "",
+            (Some(_), None) => "yes",
+            (Some(_), Some(_)) => "no",
+        };
+        for (m, (method, cell)) in summary.methods.iter().zip(row).enumerate() {
             let start = format!("{},{}", quote(&data.name), quote(&method.label));
             match cell {
                 None => {}
                 Some(Cell::NotAvailable(why)) => {
-                    out += &format!("{start},,,,,,,,{}\n", quote(why));
+                    out += &format!("{start},,,,,,,{same},{},,,,{}\n", method.shuffled, quote(why));
                 }
                 Some(Cell::Scored(scored)) => {
                     let (seconds, n) = (scored.seconds(), scored.runs.len());
                     let peak = scored.peak_bytes().map_or(String::new(), |bytes| bytes.to_string());
                     let chosen = quote(scored.chosen.as_deref().unwrap_or(""));
-                    for metric in Metric::ALL {
-                        let (mean, deviation) = scored.score(metric);
-                        let name = metric.name();
+                    for table in &tables {
+                        let Entry::Score { mean, deviation, rank, .. } = table.rows[d].1[m] else {
+                            continue;
+                        };
+                        // One run has no deviation.
+                        let deviation = if n > 1 { deviation.to_string() } else { String::new() };
                         out += &format!(
-                            "{start},{name},{mean},{deviation},{n},{seconds},{peak},{chosen},\n"
+                            "{start},{},{mean},{deviation},{n},{rank},{},{same},{},{seconds},{peak},{chosen},\n",
+                            table.metric.name(),
+                            printed(table.metric, data, method),
+                            method.shuffled
                         );
                     }
                 }
             }
         }
     }
+    for table in tables.iter().filter(|table| table.n_ranked > 0) {
+        for (name, average) in table.columns.iter().zip(&table.averages) {
+            let Some((score, rank)) = average else { continue };
+            let name = format!("{},{}", quote(name), table.metric.name());
+            let score = score.map_or(String::new(), |score| score.to_string());
+            let n = table.n_ranked;
+            for (what, value) in [("average score", score), ("average rank", rank.to_string())] {
+                out += &format!("{what},{name},{value},,,,,,,,,,over {}\n", plural(n, "data set"));
+            }
+        }
+    }
     out
+}
+
+/// The figure that the paper prints, if it has one.
+fn printed(metric: Metric, data: &DataFacts, method: &MethodFacts) -> String {
+    let (Some(data), Some(method)) = (&data.printed, &method.printed) else {
+        return String::new();
+    };
+    match Printed::tables().figure(metric, data, method) {
+        None => String::new(),
+        Some(None) => "N/A".into(),
+        Some(Some((mean, _))) => mean.to_string(),
+    }
+}
+
+/// All tables in LaTeX, with what the paper prints, and how the runs were made in comments.
+pub fn latex(suite: &Suite, summary: &Summary) -> String {
+    let mut out = format!("% {}\n", one_line(&suite.command()));
+    let unshuffled = summary.unshuffled();
+    if !unshuffled.is_empty() {
+        out +=
+            &format!("% rows in the order of the file for: {}\n", one_line(&unshuffled.join("; ")));
+    }
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in summary.methods.iter().zip(row) {
+            if let Some(Cell::NotAvailable(why)) = cell {
+                let line = format!("N/A: {} on {}: {why}", method.label, data.name);
+                out += &format!("% {}\n", one_line(&line));
+            }
+        }
+    }
+    for metric in Metric::ALL {
+        out += &format!("\n{}", ScoreTable::new(summary, metric).latex());
+    }
+    for metric in Metric::ALL {
+        out += &latex_print(summary, metric);
+    }
+    out
+}
+
+/// Ours and, in brackets, the paper's.
+fn latex_print(summary: &Summary, metric: Metric) -> String {
+    let methods: Vec<usize> =
+        (0..summary.methods.len()).filter(|&m| summary.methods[m].printed.is_some()).collect();
+    let mut lines = String::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        let cells: Vec<String> = methods
+            .iter()
+            .map(|&m| {
+                let ours = match &row[m] {
+                    Some(Cell::Scored(scored)) => fixed(scored.score(metric).0, 1),
+                    Some(Cell::NotAvailable(_)) => "N/A".into(),
+                    None => String::new(),
+                };
+                (ours, printed(metric, data, &summary.methods[m]))
+            })
+            .map(|(ours, print)| if print.is_empty() { ours } else { format!("{ours} ({print})") })
+            .collect();
+        if data.printed.is_some() && cells.iter().any(|cell| cell.contains('(')) {
+            let mark = if data.differs.is_some() { "$^{\\neq}$" } else { "" };
+            lines += &latex_line(&data.name, &cells).replacen(" &", &format!("{mark} &"), 1);
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let heads: String = methods
+        .iter()
+        .map(|&m| format!(" & {}", escape_latex(&summary.methods[m].label)))
+        .collect();
+    format!(
+        "\n% ours, and in brackets what the paper prints; an unequal sign marks data that are not the paper's\n\\begin{{tabular}}{{l{}}}\n\\toprule\n{}(\\%){heads} \\\\\n\\midrule\n{lines}\\bottomrule\n\\end{{tabular}}\n",
+        "c".repeat(methods.len()),
+        metric.name()
+    )
+}
+
+/// A line of a table. Its name may start with a bracket, which would belong to the line break before it.
+fn latex_line(name: &str, cells: &[String]) -> String {
+    format!("{{}}{} & {} \\\\\n", escape_latex(name), cells.join(" & "))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A table in Markdown, the first column to the left.
@@ -204,7 +326,8 @@ pub fn escape(text: &str) -> String {
     let mut out = String::new();
     for letter in text.chars() {
         match letter {
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', letter]),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '$' => out.extend(['\\', letter]),
+            '&' => out += "&amp;",
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             '\n' | '\r' => out.push(' '),
@@ -217,7 +340,7 @@ pub fn escape(text: &str) -> String {
 /// Text that is only text in LaTeX.
 fn escape_latex(text: &str) -> String {
     let mut out = String::new();
-    for letter in text.chars() {
+    for letter in one_line(text).chars() {
         match letter {
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', letter]),
             '\\' => out += "\\textbackslash{}",
@@ -258,6 +381,7 @@ mod tests {
             ranked,
             chosen: false,
             shuffled: true,
+            ours: false,
         };
         let data =
             |name: &str| DataFacts { name: name.into(), size: None, printed: None, differs: None };
@@ -268,7 +392,7 @@ mod tests {
                 vec![scored(&[0.5, 0.7]), scored(&[0.4]), scored(&[0.1])],
                 vec![scored(&[0.2]), Some(Cell::NotAvailable("more, than".into())), None],
             ],
-            missing: Vec::new(),
+            ..Summary::default()
         }
     }
 
@@ -292,9 +416,34 @@ mod tests {
     #[test]
     fn every_score_has_a_line_of_its_own() {
         let text = csv(&summary());
-        assert_eq!(text.lines().count(), 1 + 4 * 4 + 1);
-        assert!(text.contains("c_d,two,,,,,,,,\"more, than\""), "{text}");
+        assert_eq!(text.lines().count(), 1 + 4 * 4 + 1 + 4 * 4);
+        assert!(text.contains("c_d,two,,,,,,,,true,,,,\"more, than\""), "{text}");
+        assert!(text.contains("c_d,one,NMI,20,,1,1,,,true,"), "one run has no deviation: {text}");
+        assert!(text.contains("average rank,two,NMI,2,"), "{text}");
+        assert!(text.contains("average score,two,NMI,,"), "{text}");
         let fields = text.lines().next().unwrap().split(',').count();
         assert!(text.lines().filter(|l| !l.contains('"')).all(|l| l.split(',').count() == fields));
+    }
+
+    #[test]
+    fn latex_tells_what_is_missing_and_what_the_paper_prints() {
+        let mut found = summary();
+        found.data[0] = DataFacts {
+            name: "[Yale\n2]".into(),
+            printed: Some("Yale".into()),
+            differs: Some("other".into()),
+            size: None,
+        };
+        found.methods[0].printed = Some("LSC".into());
+        found.methods[1].shuffled = false;
+        let mut suite = Suite::named("quick").unwrap();
+        suite.typed = "obcut bench 'a\nb'".into();
+        let text = latex(&suite, &found);
+        assert!(text.starts_with("% obcut bench 'a b'\n"), "{text}");
+        assert!(text.contains("% rows in the order of the file for: two\n"), "{text}");
+        assert!(text.contains("% N/A: two on c_d: more, than\n"), "{text}");
+        assert!(text.contains("\\\\\n\\midrule\n{}[Yale 2] & "), "{text}");
+        let print = Printed::tables().figure(Metric::Nmi, "Yale", "LSC").unwrap().unwrap().0;
+        assert!(text.contains(&format!("{{}}[Yale 2]$^{{\\neq}}$ & 60.0 ({print}) ")), "{text}");
     }
 }

@@ -6,12 +6,12 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use obcut::metrics::scores;
-use obcut::{Clustering, Error, ParamError, Params, Run, Silent};
+use obcut::{Clustering, DataError, Error, ParamError, Params, Run, Silent};
 use obcut_baselines::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::Origin;
+use crate::data::{Data, Origin};
 use crate::machine;
 use crate::plan::Spec;
 use crate::record::{Outcome, Status};
@@ -145,6 +145,7 @@ impl Task {
         let found = match found {
             Ok(found) => found,
             Err(error) => {
+                let error = self.as_in_file(error, &data);
                 let status = match error {
                     Error::Params(ParamError::Memory { .. }) => Status::OverMemory,
                     _ => Status::Refused,
@@ -171,6 +172,17 @@ impl Task {
                 Outcome { status: Status::Refused, reason: Some(error.to_string()), ..size }
             }
         }
+    }
+
+    /// An error that names the rows as they are in the file.
+    fn as_in_file(&self, mut error: Error, data: &Data) -> Error {
+        if let Error::Data(DataError::NotFinite { row, .. } | DataError::TooLarge { row, .. }) =
+            &mut error
+            && self.spec.shuffled
+        {
+            *row = data.place_before(self.spec.seed, *row);
+        }
+        error
     }
 
     fn cluster(&self, matrix: &obcut::Matrix, k: usize, run: &Run) -> Result<Found, Error> {
@@ -203,7 +215,7 @@ mod tests {
     use crate::data::{Shape, ShapeKind};
 
     fn task(method: &str, preset: Option<&str>, settings: &[(&str, Value)]) -> Task {
-        let shape = Shape { kind: ShapeKind::Blobs, rows: 200, features: 4, clusters: 3 };
+        let shape = Shape { kind: ShapeKind::Blobs, rows: 200, features: 4, clusters: Some(3) };
         Task {
             spec: Spec {
                 data: "blobs".into(),
@@ -238,8 +250,31 @@ mod tests {
         assert_eq!(outcome.status, Status::OverMemory, "{outcome:?}");
         let mut small = task("kmeans", None, &[]);
         small.origin =
-            Origin::Made(Shape { kind: ShapeKind::Blobs, rows: 0, features: 4, clusters: 3 });
+            Origin::Made(Shape { kind: ShapeKind::Blobs, rows: 0, features: 4, clusters: Some(3) });
         assert_eq!(small.run().status, Status::Refused);
+    }
+
+    #[test]
+    fn a_row_at_fault_is_named_as_it_is_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gap.csv");
+        let lines: Vec<String> = (0..40)
+            .map(|i| format!("{},{},{}", i, if i == 3 { "nan" } else { "1" }, i % 2))
+            .collect();
+        std::fs::write(&path, format!("a,b,y\n{}\n", lines.join("\n"))).unwrap();
+        for (method, seed) in [("kmeans", 0), ("obcut", 1), ("lsc", 2)] {
+            let mut task = task(method, None, &[]);
+            task.spec.seed = seed;
+            task.origin = Origin::File {
+                path: path.clone(),
+                variable: None,
+                truth: "y".into(),
+                sparse: false,
+            };
+            let outcome = task.run();
+            let reason = outcome.reason.unwrap();
+            assert!(reason.starts_with("row 3, column 1 is NaN"), "{method}: {reason}");
+        }
     }
 
     #[test]

@@ -127,11 +127,12 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
         });
     }
     if let Some(error) = cause.downcast_ref::<obcut_bench::Error>() {
-        use obcut_bench::Error::{NoData, NoFile, NoSuite, OtherData, Record, Suite};
+        use obcut_bench::Error::{File, NoData, NoFile, NoSuite, OtherData, Record, Suite};
         return Some(match error {
             NoSuite { .. } | Suite { .. } | NoData { .. } | NoFile { .. } | OtherData { .. } => {
                 ("usage", 2)
             }
+            File { cause, .. } if cause.kind() == io::ErrorKind::NotFound => ("usage", 2),
             Record { .. } => ("data", 3),
             _ => ("failed", 1),
         });

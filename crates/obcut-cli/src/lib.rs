@@ -24,8 +24,17 @@ use failure::Failure;
 
 /// Runs the command with its arguments, the first of which is its name. Returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    let program = std::env::current_exe().map_or_else(|_| "obcut".into(), OsString::from);
-    run_as(&[program], arguments)
+    run_as(&[program()], arguments)
+}
+
+/// This program. Where the system has a name for it that outlives its file, a build or an upgrade while a
+/// benchmark runs does not mix two programs in one table.
+fn program() -> OsString {
+    let own = std::path::Path::new("/proc/self/exe");
+    if own.exists() {
+        return own.into();
+    }
+    std::env::current_exe().map_or_else(|_| "obcut".into(), OsString::from)
 }
 
 /// The same, where the command is started by `program` and its first arguments.

@@ -27,16 +27,15 @@ impl Found<'_> {
 
     /// The page: what the fit knows, and what the command knows besides.
     pub fn html(&self, known: Clustering) -> String {
+        let of_fit = Clustering::of_fit(self.fit);
+        let feature_names = match known.feature_names.is_empty() {
+            true => of_fit.feature_names.clone(),
+            false => known.feature_names,
+        };
         let Clustering { title, data, scores, seconds, command, sketch, .. } = known;
-        clustering(&Clustering {
-            title,
-            data,
-            scores,
-            seconds,
-            command,
-            sketch,
-            ..Clustering::of_fit(self.fit)
-        })
+        let known =
+            Clustering { title, data, scores, seconds, command, sketch, feature_names, ..of_fit };
+        clustering(&known)
     }
 }
 
@@ -74,14 +73,16 @@ pub fn write(path: Option<&PathBuf>, page: Option<&str>, force: bool) -> anyhow:
     Ok(())
 }
 
-/// The command as it can be typed again.
+/// The command as it can be typed again, when its outputs are there already.
 pub fn command_line(arguments: &[OsString]) -> String {
     let words = arguments.iter().skip(1).map(|word| quoted(&word.to_string_lossy()));
-    std::iter::once("obcut".to_string()).chain(words).collect::<Vec<_>>().join(" ")
+    let force = if arguments.iter().any(|word| word == "--force") { None } else { Some("--force") };
+    let words = std::iter::once("obcut".to_string()).chain(words).chain(force.map(String::from));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell takes it for one.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.into();
@@ -97,7 +98,9 @@ mod tests {
     fn the_command_can_be_typed_again() {
         let words = ["/usr/bin/obcut", "cluster", "my table.csv", "-k", "3", "--truth", "it's", ""];
         let arguments: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let expected = r"obcut cluster 'my table.csv' -k 3 --truth 'it'\''s' ''";
+        let expected = r"obcut cluster 'my table.csv' -k 3 --truth 'it'\''s' '' --force";
         assert_eq!(command_line(&arguments), expected);
+        let arguments: Vec<OsString> = ["obcut", "demo", "--force"].map(OsString::from).to_vec();
+        assert_eq!(command_line(&arguments), "obcut demo --force");
     }
 }

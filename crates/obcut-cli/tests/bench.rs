@@ -39,7 +39,7 @@ method = "obcut"
 fn a_suite_gives_tables_and_records() {
     let folder = Folder::new();
     folder.write("small.toml", SUITE);
-    let run = folder.run("bench small.toml --out out").ok();
+    let run = folder.run("bench small.toml --out out --report out/page.html").ok();
     assert!(run.stdout.starts_with("NMI %    moons  blobs\n"), "{run:?}");
     assert!(run.stdout.contains("OBCut    100.0  100.0"), "{run:?}");
     assert!(run.stderr.contains("left out: nowhere"), "{run:?}");
@@ -56,7 +56,7 @@ fn a_suite_gives_tables_and_records() {
     assert!(tables.contains("## Small \\| one") && tables.contains("### NMI"), "{tables}");
     assert!(tables.contains("4 seeds, rows shuffled by the seed"), "{tables}");
     assert!(tables.contains("| blobs | LSC | p "), "{tables}");
-    assert_eq!(folder.text("out/tables.csv").lines().count(), 1 + 2 * 3 * 4);
+    assert_eq!(folder.text("out/tables.csv").lines().count(), 1 + 2 * 3 * 4 + 3 * 4 * 2);
     assert!(folder.text("out/tables.tex").contains("\\toprule"));
 
     // All is finished: nothing runs again, and the tables are the same.
@@ -173,7 +173,7 @@ fn what_is_over_budget_is_not_available_with_the_reason() {
     let run = folder.run("bench long.toml --out time --seconds 1").ok();
     assert!(run.stdout.contains("N/A"), "{run:?}");
     let tables = folder.text("time/tables.md");
-    assert!(tables.contains("| mixture | SSC | more than 1 seconds |"), "{tables}");
+    assert!(tables.contains("| mixture | SSC | all | more than 1 seconds |"), "{tables}");
     // The second seed was not tried.
     assert!(folder.text("time/runs.jsonl").contains("not tried: seed 0 was over budget"));
     // The same budget does not try again, a larger one does.
@@ -191,7 +191,53 @@ fn what_is_over_budget_is_not_available_with_the_reason() {
     folder.write("big.toml", big);
     folder.run("bench big.toml --out held --memory 15MB").ok();
     let record = folder.text("held/runs.jsonl");
-    assert!(record.contains("over-memory"), "{record}");
+    assert!(record.contains("over-memory") && record.contains("more than 14.3 MiB"), "{record}");
+}
+
+#[test]
+fn a_page_takes_the_place_of_nothing_else() {
+    let folder = Folder::new();
+    folder.write("small.toml", SUITE);
+    for path in ["out/runs.jsonl", "out/tables.md", "small.toml", "-"] {
+        let run = folder.run(&format!("bench small.toml --out out --report {path}"));
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains("name a") || run.stderr.contains("another file"), "{run:?}");
+    }
+    assert_eq!(folder.text("small.toml"), SUITE);
+    assert!(!folder.path("out/runs.jsonl").exists(), "nothing was run");
+}
+
+#[test]
+fn the_command_in_the_tables_does_it_again() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("a b")).unwrap();
+    let suite = SUITE.replace("name = \"nowhere\"", "name = \"here\"\nfile = \"mine.csv\"");
+    folder.write("a b/small.toml", &suite);
+    // The file is named as it is seen from the suite.
+    folder.write("a b/mine.csv", "a,y\n1,0\n1.1,0\n9,1\n9.1,1\n");
+    let words =
+        ["bench", "a b/small.toml", "--data", "here", "--methods", "kmeans", "--no-shuffle"];
+    let more = ["--seeds", "2", "--seconds", "2.5", "--memory", "500MB", "--out", "out"];
+    let run = Command::new(binary()).args(words).args(more).current_dir(folder.path("")).output();
+    assert!(run.unwrap().status.success());
+    let tables = folder.text("out/tables.md");
+    let command = "obcut bench 'a b/small.toml' --data here --methods kmeans --seeds 2 --no-shuffle --seconds 2.5 --memory 500000000";
+    assert!(tables.contains(&format!("Command: `{command}`. 2 seeds")), "{tables}");
+    assert!(tables.contains("A run may take 2.5 s and 477 MiB."), "{tables}");
+    let latex = folder.text("out/tables.tex");
+    assert!(latex.contains("% rows in the order of the file for: k-means"), "{latex}");
+}
+
+#[test]
+fn a_suite_of_which_nothing_can_be_done_fails() {
+    let folder = Folder::new();
+    folder.write("small.toml", SUITE);
+    folder.write("gap.csv", "a,y\n1,0\nnan,0\n9,1\n9.1,1\n");
+    let args = "bench small.toml --out out --data gap=gap.csv --methods kmeans --seeds 1";
+    let run = folder.run(args);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stderr.contains("no score of k-means on gap: row 1, column 0 is NaN"), "{run:?}");
+    assert!(run.stderr.contains("no run could be done"), "{run:?}");
 }
 
 #[test]
@@ -229,7 +275,7 @@ fn suites_are_listed_and_unknown_ones_refused() {
     }
     for (args, code, text) in [
         ("bench papers", 2, "quick, paper"),
-        ("bench nowhere.toml", 1, "nowhere.toml"),
+        ("bench nowhere.toml", 2, "nowhere.toml"),
         ("bench quick --data sun", 2, "no data set 'sun'"),
         ("bench quick --methods sun", 2, "no method 'sun'"),
         ("bench quick --seeds 0", 2, "0"),
@@ -246,19 +292,30 @@ fn suites_are_listed_and_unknown_ones_refused() {
 #[test]
 fn ctrl_c_keeps_what_is_finished() {
     let folder = Folder::new();
-    folder.write("long.toml", LONG);
-    let child = Command::new(binary())
+    let first = "[[method]]\nlabel = \"k-means\"\nmethod = \"kmeans\"\n[[method]]\n";
+    folder.write("long.toml", LONG.replacen("[[method]]\n", first, 1));
+    let mut child = Command::new(binary())
         .args(["bench", "long.toml", "--out", "out"])
         .current_dir(folder.path(""))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    thread::sleep(Duration::from_millis(700));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let lines = || {
+        let text = std::fs::read(folder.path("out/runs.jsonl")).unwrap_or_default();
+        text.iter().filter(|&&byte| byte == b'\n').count()
+    };
+    while lines() == 0 && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(10));
+    }
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("interrupted after 1 of 4 runs"), "{text}");
     assert!(text.contains("the same command goes on from there"), "{text}");
+    assert!(folder.text("out/runs.jsonl").contains("\"method\":\"kmeans\""));
+    assert_eq!(lines(), 1, "the run under way left no record");
 }

@@ -62,7 +62,7 @@ fn what_cannot_be_written_is_refused_before_any_work() {
     says("cluster x.csv -k 3 -o l.csv --report ./l.csv", "two outputs");
     says("cluster x.csv -k 3 --model m --report m", "two outputs");
     says("cluster x.csv -k 3 --report x.csv --force", "is the input");
-    says("cluster x.csv -k 3 --method kmeans --report p.html", "--report had no say");
+    says("cluster x.csv -k 3 --method kmeans --report p.html", "--report: for --method obcut only");
     says("demo --report r.html", "r.html exists");
     says("demo --keep d.csv --report ./d.csv", "two outputs");
     assert_eq!(folder.text("r.html"), "mine");

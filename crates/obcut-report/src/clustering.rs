@@ -161,9 +161,14 @@ impl Clustering {
 
     /// Name of a feature.
     fn feature(&self, index: usize) -> String {
-        match self.feature_names.get(index) {
-            Some(name) if !name.is_empty() => name.clone(),
-            _ => format!("column {index}"),
+        let Some(name) = self.feature_names.get(index).filter(|name| !name.trim().is_empty())
+        else {
+            return format!("column {index}");
+        };
+        match self.feature_names.iter().filter(|other| *other == name).count() {
+            1 => name.clone(),
+            // Columns of the same name are told apart by their place.
+            _ => format!("{name} (column {index})"),
         }
     }
 }
@@ -268,8 +273,8 @@ fn warnings(facts: &Clustering) -> Vec<String> {
                 if c.n_idle == 1 { "it" } else { "them" },
             ));
         }
-        // More pieces than clusters are told by the fit itself.
-        if c.n_pieces > 1 && c.n_pieces <= facts.k() {
+        // More pieces than clusters are told by the fit itself, as many as clusters are what is wished for.
+        if c.n_pieces > 1 && c.n_pieces < facts.k() {
             all.push(format!(
                 "the graph is not connected: it falls into {} separate pieces of some size, and clusters follow them",
                 c.n_pieces

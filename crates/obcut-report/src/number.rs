@@ -8,7 +8,9 @@ pub fn significant(value: f64, digits: usize) -> String {
         return if value.is_nan() { "–".into() } else { value.to_string() };
     }
     let size = value.abs();
-    if size != 0.0 && !(1e-4..1e9).contains(&size) {
+    // More digits than six are there to be read, up to the last whole one.
+    let largest = if digits > 6 { 1e15 } else { 1e9 };
+    if size != 0.0 && !(1e-4..largest).contains(&size) {
         let text = format!("{value:.*e}", digits.saturating_sub(1));
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let mantissa = trimmed(mantissa);
@@ -37,6 +39,15 @@ pub fn significant(value: f64, digits: usize) -> String {
 /// A number for a table or a sentence: four significant digits.
 pub fn number(value: f64) -> String {
     significant(value, 4)
+}
+
+/// A number with as many decimals as told; what rounds to 0 has no sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| c == '0' || c == '.') => rest.into(),
+        _ => text,
+    }
 }
 
 /// A number beside a tick: short, thousands as k, M and G.
@@ -122,6 +133,7 @@ mod tests {
         assert_eq!(number(1.5e12), "1.5 × 10¹²");
         assert_eq!(number(2e-7), "2 × 10⁻⁷");
         assert_eq!(number(f64::NAN), "–");
+        assert_eq!((fixed(-0.004, 2), fixed(-0.006, 2)), ("0.00".into(), "-0.01".into()));
     }
 
     #[test]

@@ -110,6 +110,14 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Seconds above 0.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
+        _ => Err("a number of seconds above 0 is needed".into()),
+    }
+}
+
 /// One byte that separates cells.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     match text {

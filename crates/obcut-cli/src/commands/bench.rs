@@ -4,6 +4,7 @@ mod choose;
 mod show;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,16 +12,17 @@ use clap::builder::RangedU64ValueParser;
 use obcut_bench::plan::Plan;
 use obcut_bench::record::{Records, Status};
 use obcut_bench::suite::Kind;
-use obcut_bench::summary::{Cell, Metric};
-use obcut_bench::table::{self, ScoreTable};
+use obcut_bench::summary::{Cell, Gap, Metric};
+use obcut_bench::table;
 use obcut_bench::{Budget, Error, Options, Suite, Summary, page, results};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{INPUT, OUTPUT, Talk, values};
+use crate::args::{INPUT, OUTPUT, Talk, same_file, values};
 use crate::failure::Fault;
 use crate::interrupt;
 use crate::output::{self, Card, plural};
+use crate::page as page_words;
 use show::{BenchWatch, Grid};
 
 /// Heading of the options that say how it is run.
@@ -47,9 +49,8 @@ pub struct BenchArgs {
     #[arg(long, help_heading = RUNNING)]
     no_shuffle: bool,
     /// Seconds that a run may take; more is recorded as N/A
-    #[arg(long, value_name = "S", help_heading = RUNNING)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    seconds: Option<u64>,
+    #[arg(long, value_name = "S", value_parser = values::seconds, help_heading = RUNNING)]
+    seconds: Option<f64>,
     /// Memory that a run may hold: 12GB, 800MB; more is recorded as N/A
     #[arg(long, value_name = "SIZE", value_parser = values::bytes, help_heading = RUNNING)]
     memory: Option<u64>,
@@ -67,7 +68,7 @@ pub struct BenchArgs {
     /// Write a report with tables and pictures: one HTML file; it is replaced when it exists
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     report: Option<PathBuf>,
-    /// Start anew; records that are there are put aside as runs.jsonl.old
+    /// Start anew; records that are there are put aside as runs.jsonl.old, .old2 and so on
     #[arg(long, help_heading = OUTPUT, conflicts_with = "tables_only")]
     fresh: bool,
     /// Run nothing; make the tables from what is finished, also while the suite runs
@@ -138,6 +139,8 @@ struct Report {
     unshuffled: Vec<String>,
     records: PathBuf,
     tables: Vec<PathBuf>,
+    /// Runs that gave no labels, each reason once.
+    gaps: Vec<GapFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<PathBuf>,
     scores: Vec<ScoreFacts>,
@@ -152,8 +155,71 @@ struct ScoreFacts {
     acc: f64,
     pur: f64,
     ari: f64,
+    /// Sample deviations over the seeds; none with one seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deviations: Option<Deviations>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
     seconds: f64,
     peak_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Deviations {
+    nmi: f64,
+    acc: f64,
+    pur: f64,
+    ari: f64,
+}
+
+/// Runs without labels.
+#[derive(Serialize)]
+struct GapFacts {
+    data: String,
+    method: String,
+    runs: String,
+    why: String,
+}
+
+impl BenchArgs {
+    /// The command, without what changes neither runs nor tables.
+    fn typed(&self) -> String {
+        let mut words = vec!["obcut".to_string(), "bench".into()];
+        words.extend(self.suite.as_deref().map(page_words::quoted));
+        for (option, values) in [("--data", &self.data), ("--methods", &self.methods)] {
+            words.extend(values.iter().flat_map(|v| [option.into(), page_words::quoted(v)]));
+        }
+        words.extend(self.seeds.iter().flat_map(|n| ["--seeds".into(), n.to_string()]));
+        if self.no_shuffle {
+            words.push("--no-shuffle".into());
+        }
+        words.extend(self.seconds.iter().flat_map(|s| ["--seconds".into(), s.to_string()]));
+        words.extend(self.memory.iter().flat_map(|b| ["--memory".into(), b.to_string()]));
+        words.join(" ")
+    }
+}
+
+/// Checks that a page can be written, and that it takes the place of nothing but an older page.
+fn check_report(
+    path: &PathBuf,
+    args: &BenchArgs,
+    suite: &Suite,
+    folder: &Path,
+) -> anyhow::Result<()> {
+    page_words::check(path, true)?;
+    let own = ["runs.jsonl", "runs.jsonl.old", "tables.md", "tables.csv", "tables.tex"];
+    let own = own.iter().map(|name| folder.join(name));
+    let data = suite.data.iter().filter_map(|data| data.file.clone());
+    let given = args.suite.iter().map(PathBuf::from);
+    match own.chain(data).chain(given).find(|other| same_file(path, other)) {
+        None => Ok(()),
+        Some(other) => Err(Fault::Usage(format!(
+            "--report {}: that would replace {}; name another file",
+            path.display(),
+            other.display()
+        ))
+        .into()),
+    }
 }
 
 impl Job {
@@ -161,13 +227,14 @@ impl Job {
         choose::data(&mut suite, &args.data)?;
         choose::methods(&mut suite, &args.methods)?;
         suite.seeds = args.seeds.unwrap_or(suite.seeds);
-        suite.seconds = args.seconds.map_or(suite.seconds, |s| s as f64);
+        suite.seconds = args.seconds.unwrap_or(suite.seconds);
         suite.gib = args.memory.map_or(suite.gib, |bytes| bytes as f64 / GIB);
         if args.no_shuffle {
             suite.shuffle = false;
             suite.method.iter_mut().for_each(|method| method.shuffle = None);
         }
         suite.check()?;
+        suite.typed = args.typed();
         let folder = args.out.clone().unwrap_or_else(|| Path::new("obcut-bench").join(&suite.name));
         let there = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if args.threads > 0 { args.threads } else { (there / args.jobs).max(1) };
@@ -180,7 +247,10 @@ impl Job {
         };
         let report = args.report.clone();
         if let Some(path) = &report {
-            obcut_data::check_writable(path, true)?;
+            std::fs::create_dir_all(&folder).map_err(|cause| {
+                Fault::Usage(format!("cannot make {}: {cause}", folder.display()))
+            })?;
+            check_report(path, args, &suite, &folder)?;
         }
         Ok(Self {
             suite,
@@ -194,38 +264,50 @@ impl Job {
 
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
         let data = std::env::var_os("OBCUT_DATA").map(PathBuf::from);
-        let plan = match self.tables_only {
-            true => Plan::without_data(&self.suite),
-            false => Plan::new(&self.suite, data.as_deref())?,
-        };
-        if self.fresh {
-            Records::retire(&self.options.records)?;
-        }
-        let records = if self.tables_only {
-            if !self.options.records.exists() {
-                let path = self.options.records.display();
-                let text =
-                    format!("{path}: no such file; run the suite without --tables-only first");
-                return Err(Fault::Usage(text).into());
+        let (plan, records) = match self.tables_only {
+            true => {
+                let records = self.records()?;
+                (Plan::of_records(&self.suite, data.as_deref(), &records), records)
             }
-            Records::read(&self.options.records)?
-        } else {
-            let watch = BenchWatch::new(talk, plan.runs.len());
-            let done =
-                interrupt::watched(|| obcut_bench::run(&self.suite, &plan, &self.options, &watch));
-            watch.finish();
-            done.map_err(|error| match error {
-                Error::Interrupted => self.interrupted(&plan),
-                other => other.into(),
-            })?
+            false => {
+                let plan = Plan::new(&self.suite, data.as_deref())?;
+                let records = self.all_runs(&plan, talk)?;
+                (plan, records)
+            }
         };
         let summary = Summary::new(&self.suite, &records);
         let tables = interrupt::writing(|| self.write(&summary, &records))?;
         let report = self.report(&plan, &records, &summary, tables);
-        if talk.json {
-            return Ok(output::print_json(&report)?);
+        match talk.json {
+            true => output::print_json(&report)?,
+            false => self.show(&report, &plan, &records, &summary, talk)?,
         }
-        self.show(&report, &plan, &records, &summary, talk)
+        none_could_be_done(&plan, &records)
+    }
+
+    /// What is finished.
+    fn records(&self) -> anyhow::Result<Records> {
+        if !self.options.records.exists() {
+            let path = self.options.records.display();
+            let text = format!("{path}: no such file; run the suite without --tables-only first");
+            return Err(Fault::Usage(text).into());
+        }
+        Ok(Records::read(&self.options.records)?)
+    }
+
+    /// Runs what is not finished.
+    fn all_runs(&self, plan: &Plan, talk: &Talk) -> anyhow::Result<Records> {
+        if self.fresh {
+            Records::retire(&self.options.records)?;
+        }
+        let watch = BenchWatch::new(talk, plan.runs.len());
+        let done =
+            interrupt::watched(|| obcut_bench::run(&self.suite, plan, &self.options, &watch));
+        watch.finish();
+        done.map_err(|error| match error {
+            Error::Interrupted => self.interrupted(plan),
+            other => other.into(),
+        })
     }
 
     /// Says how far it came.
@@ -245,9 +327,7 @@ impl Job {
             ("tables.csv", table::csv(summary)),
         ];
         if self.suite.kind == Kind::Scores {
-            let latex: Vec<String> =
-                Metric::ALL.iter().map(|&m| ScoreTable::new(summary, m).latex()).collect();
-            files.push(("tables.tex", latex.join("\n")));
+            files.push(("tables.tex", table::latex(&self.suite, summary)));
         }
         let mut written = Vec::new();
         for (name, text) in files {
@@ -274,17 +354,26 @@ impl Job {
         for (data, row) in summary.data.iter().zip(&summary.cells) {
             for (method, cell) in summary.methods.iter().zip(row) {
                 match cell {
-                    Some(Cell::Scored(scored)) => scores.push(ScoreFacts {
-                        data: data.name.clone(),
-                        method: method.label.clone(),
-                        seeds: scored.runs.len(),
-                        nmi: scored.score(Metric::Nmi).0 / 100.0,
-                        acc: scored.score(Metric::Acc).0 / 100.0,
-                        pur: scored.score(Metric::Pur).0 / 100.0,
-                        ari: scored.score(Metric::Ari).0 / 100.0,
-                        seconds: scored.seconds(),
-                        peak_bytes: scored.peak_bytes(),
-                    }),
+                    Some(Cell::Scored(scored)) => {
+                        let [(nmi, a), (acc, b), (pur, c), (ari, d)] = Metric::ALL.map(|metric| {
+                            let (mean, deviation) = scored.score(metric);
+                            (mean / 100.0, deviation / 100.0)
+                        });
+                        let deviations = Deviations { nmi: a, acc: b, pur: c, ari: d };
+                        scores.push(ScoreFacts {
+                            data: data.name.clone(),
+                            method: method.label.clone(),
+                            seeds: scored.runs.len(),
+                            nmi,
+                            acc,
+                            pur,
+                            ari,
+                            deviations: (scored.runs.len() > 1).then_some(deviations),
+                            chosen: scored.chosen.clone(),
+                            seconds: scored.seconds(),
+                            peak_bytes: scored.peak_bytes(),
+                        });
+                    }
                     Some(Cell::NotAvailable(_)) => not_available += 1,
                     None => {}
                 }
@@ -301,6 +390,7 @@ impl Job {
             unshuffled: summary.unshuffled().into_iter().map(String::from).collect(),
             records: self.options.records.clone(),
             tables,
+            gaps: gaps(summary),
             report: self.report.clone(),
             scores,
         }
@@ -318,21 +408,18 @@ impl Job {
             Kind::Scaling => Grid::seconds(summary),
             _ => Grid::nmi(summary),
         };
-        anstream::println!("{}", grid.lay_out(output::stdout_width()).trim_end());
+        let mut out = anstream::stdout().lock();
+        writeln!(out, "{}", grid.lay_out(output::stdout_width()).trim_end())?;
         if talk.quiet {
             return Ok(());
         }
         let mut card = Card::new(format!("Suite {}: {}", self.suite.name, self.suite.title));
         card.line("runs", format!("{} of {}", report.finished, plural(report.runs, "run")));
-        let failed = plan.runs.iter().filter_map(|run| records.get(&run.key())).filter(|record| {
-            matches!(record.outcome.status, Status::Refused | Status::Crashed | Status::Unreadable)
-        });
-        let failed: Vec<String> = failed
-            .map(|r| {
-                let why = r.outcome.reason.as_deref().unwrap_or("no reason known");
-                format!("{} on {}, seed {}: {why}", r.spec.method, r.spec.data, r.spec.seed)
-            })
-            .collect();
+        let none = plan.runs.iter().filter_map(|run| records.get(&run.key()));
+        let none = none.filter(|record| record.outcome.status != Status::Done).count();
+        if none > 0 {
+            card.line("no score", format!("{}, see below and the tables", plural(none, "run")));
+        }
         for path in &report.tables {
             card.line(
                 if path == &report.tables[0] { "tables" } else { "" },
@@ -359,9 +446,14 @@ impl Job {
         if report.finished < report.runs {
             warnings.push(format!("{} not finished", plural(report.runs - report.finished, "run")));
         }
-        warnings.extend(failed.iter().take(5).cloned());
-        if failed.len() > 5 {
-            warnings.push(format!("and {} like these", plural(failed.len() - 5, "run")));
+        let gaps = &report.gaps;
+        warnings.extend(gaps.iter().take(5).map(|gap| {
+            let GapFacts { data, method, runs, why } = gap;
+            let runs = if runs == "all" { String::new() } else { format!(", {runs}") };
+            format!("no score of {method} on {data}{runs}: {why}")
+        }));
+        if gaps.len() > 5 {
+            warnings.push(format!("and {} more without a score", gaps.len() - 5));
         }
         card.warnings(&warnings);
         card.print_to_stderr();
@@ -370,6 +462,37 @@ impl Job {
 }
 
 const GIB: f64 = (1u64 << 30) as f64;
+
+/// What has no score and why, as far as the suite did not leave it out itself.
+fn gaps(summary: &Summary) -> Vec<GapFacts> {
+    let mut out = Vec::new();
+    for (data, row) in summary.data.iter().zip(&summary.cells) {
+        for (method, cell) in summary.methods.iter().zip(row) {
+            if let Some(Cell::NotAvailable(why)) = cell {
+                let (data, method) = (data.name.clone(), method.label.clone());
+                out.push(GapFacts { data, method, runs: "all".into(), why: why.clone() });
+            }
+        }
+    }
+    for Gap { data, method, which, why } in summary.gaps.iter().filter(|gap| !gap.is_meant()) {
+        let (data, method) = (data.clone(), method.clone());
+        out.push(GapFacts { data, method, runs: which.clone(), why: why.clone() });
+    }
+    out
+}
+
+/// A failure where every run was tried and none could be done at all, be it with a larger budget.
+fn none_could_be_done(plan: &Plan, records: &Records) -> anyhow::Result<()> {
+    let mut runs = plan.runs.iter().filter_map(|run| records.get(&run.key())).peekable();
+    let Some(first) = runs.peek() else { return Ok(()) };
+    let why = first.outcome.reason.clone().unwrap_or_default();
+    let cannot = [Status::Refused, Status::Unreadable, Status::Crashed];
+    if runs.all(|run| cannot.contains(&run.outcome.status)) {
+        let text = format!("no run could be done; the first one: {why}");
+        return Err(Fault::Data(text).into());
+    }
+    Ok(())
+}
 
 fn n_finished(plan: &Plan, records: &Records, budget: Budget) -> usize {
     plan.runs.iter().filter(|run| records.finished(&run.key(), budget).is_some()).count()

@@ -89,6 +89,7 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
             Some(found.html(Clustering {
                 title: "Handwritten digits".into(),
                 data: Data { features: samples.n_cols(), ..Data::default() },
+                feature_names: (0..samples.n_cols()).map(|j| format!("p{j}")).collect(),
                 scores: Some(scores.plain()),
                 seconds: fit.trace.seconds.clone(),
                 command: Some(page::command_line(arguments)),
@@ -120,9 +121,15 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
     if talk.json {
         return Ok(output::print_json(&report)?);
     }
-    report.card(&fit, &params).print_to_stdout()?;
     let clusters: Vec<String> = (0..N_DIGITS).map(|k| k.to_string()).collect();
     let table = output::contingency(&counts, &clusters, &truth.names);
+    let mut out = std::io::stdout().lock();
+    if talk.quiet {
+        write!(out, "{table}")?;
+        return Ok(out.flush()?);
+    }
+    drop(out);
+    report.card(&fit, &params).print_to_stdout()?;
     let mut out = std::io::stdout().lock();
     write!(out, "\nRows per cluster (down) and true digit (across):\n{table}\n{NEXT}")?;
     Ok(out.flush()?)

@@ -67,7 +67,7 @@ impl Job {
         };
         if !others.is_empty() {
             bail!(Fault::Usage(format!(
-                "{} had no say with --method {name}: they are of obcut; 'obcut methods {name}' lists what --set takes",
+                "{}: for --method obcut only; 'obcut methods {name}' lists what --set takes with --method {name}",
                 others.join(", ")
             )));
         }

@@ -100,11 +100,16 @@ impl Scale {
     fn of_steps(first: f64, last: f64, step: f64) -> Self {
         let last = last.max(first);
         let n = (last - first).round() as usize;
+        // A product of a whole number and a round one: no rounding adds up.
+        let value = |i: usize| rounded((first + i as f64) * step, step);
+        let label = |i: usize| number::tick(value(i));
+        // Short words that read the same are no good: all digits then.
+        let long = (0..n).any(|i| label(i) == label(i + 1));
+        let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
         let ticks = (0..=n)
-            .map(|i| {
-                // A product of a whole number and a round one: no rounding adds up.
-                let value = rounded((first + i as f64) * step, step);
-                Tick { value, label: number::tick(value) }
+            .map(|i| Tick {
+                value: value(i),
+                label: if long { number::fixed(value(i), decimals) } else { label(i) },
             })
             .collect();
         Self { from: first * step, to: (last.max(first + 1.0)) * step, log: false, ticks }
@@ -226,5 +231,7 @@ mod tests {
         assert!(scale.ticks.iter().all(|t| t.value.to_string().len() < 5), "{scale:?}");
         let scale = Scale::linear([1e6 + 1.0, 1e6 + 3.0], 4);
         assert!(scale.ticks.len() >= 3, "{scale:?}");
+        let scale = Scale::linear([5_433_890.0, 5_433_904.0], 4);
+        assert_eq!(words(&scale), ["5433890", "5433895", "5433900", "5433905"]);
     }
 }

@@ -45,6 +45,8 @@ pub struct Bars {
     pub direction: Direction,
     /// A colour per category instead of per series; for one series.
     pub category_slots: Option<Vec<usize>>,
+    /// Ends of the scale where the values have natural ones, such as 0 and 100 %.
+    pub limits: Option<(f64, f64)>,
 }
 
 impl Bars {
@@ -55,7 +57,11 @@ impl Bars {
             let ends = ends.filter_map(|(i, v)| v.map(|v| [v - spread(s, i), v + spread(s, i)]));
             ends.flatten().collect::<Vec<_>>()
         });
-        let scale = Scale::from_zero(values, if self.direction == Direction::Up { 4 } else { 5 });
+        let n_ticks = if self.direction == Direction::Up { 4 } else { 5 };
+        let scale = match self.limits {
+            Some((from, to)) => Scale::linear([from, to], n_ticks),
+            None => Scale::from_zero(values, n_ticks),
+        };
         let drawn = match self.direction {
             Direction::Up => self.upright(&scale),
             Direction::Right => self.lying(&scale),
@@ -82,7 +88,7 @@ impl Bars {
         let n = self.categories.len().max(1);
         let band = frame.plot_width() / n as f64;
         let mut out = frame.y_axis(scale, &self.values_axis);
-        out += &self.bars(|category, part, width, from, to| {
+        out += &self.bars(scale, |category, part, width, from, to| {
             let x = frame.left + (category as f64 + part) * band;
             let (top, bottom) = (frame.y(scale.place(to)), frame.y(scale.place(from)));
             [x, top.min(bottom), width * band, (bottom - top).abs()]
@@ -106,11 +112,11 @@ impl Bars {
     fn lying(&self, scale: &Scale) -> String {
         let per_category = 8.0 + 11.0 * self.series.len().max(1) as f64;
         let height = 60.0 + per_category * self.categories.len() as f64;
-        let names: Vec<String> = self.categories.iter().map(|name| shortened(name, 21)).collect();
+        let names: Vec<String> = self.categories.iter().map(|name| shortened(name, 32)).collect();
         let mut frame = Frame::new(height, names.iter().map(|name| name.chars().count()));
         frame.right = 44.0;
         let mut out = frame.x_axis(scale, &self.values_axis, true);
-        out += &self.bars(|category, part, width, from, to| {
+        out += &self.bars(scale, |category, part, width, from, to| {
             let y = frame.top + (category as f64 + part) * per_category;
             let (left, right) = (frame.x(scale.place(from)), frame.x(scale.place(to)));
             [left.min(right), y, (right - left).abs(), width * per_category]
@@ -127,7 +133,8 @@ impl Bars {
             let series = &self.series[0];
             for (i, value) in series.values.iter().enumerate() {
                 let Some(value) = value else { continue };
-                let end = frame.x(scale.place(value + spread(series, i)).max(scale.place(0.0)));
+                let end = scale.place((value + spread(series, i)).min(scale.to));
+                let end = frame.x(end.max(scale.place(0.0)));
                 out += &format!(
                     "<text class=\"value\" x=\"{}\" y=\"{}\">{}</text>",
                     short(end + 4.0),
@@ -141,7 +148,8 @@ impl Bars {
     }
 
     /// All bars and whiskers. `place` turns (category, place in its band, width, from, to) into a rectangle.
-    fn bars(&self, place: impl Fn(usize, f64, f64, f64, f64) -> [f64; 4]) -> String {
+    fn bars(&self, scale: &Scale, place: impl Fn(usize, f64, f64, f64, f64) -> [f64; 4]) -> String {
+        let inside = |value: f64| value.clamp(scale.from, scale.to);
         let n = self.series.len().max(1) as f64;
         let gap = if self.categories.len() > 40 { 0.05 } else { 0.14 };
         let width = (1.0 - 2.0 * gap) / n;
@@ -151,7 +159,7 @@ impl Bars {
             for (i, value) in series.values.iter().enumerate().take(self.categories.len()) {
                 let Some(value) = value.filter(|v| v.is_finite()) else { continue };
                 let part = gap + s as f64 * width;
-                let [x, y, w, h] = place(i, part, width * 0.96, 0.0, value).map(short);
+                let [x, y, w, h] = place(i, part, width * 0.96, 0.0, inside(value)).map(short);
                 let color = palette::color(self.slot(s, i));
                 out += &format!(
                     "<rect class=\"f{color}\" x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" data-tip=\"{}\"/>",
@@ -159,8 +167,8 @@ impl Bars {
                 );
                 let half = spread(series, i);
                 if half > 0.0 {
-                    let [x, y, w, h] =
-                        place(i, part + width / 2.0, 0.0, value - half, value + half);
+                    let (from, to) = (inside(value - half), inside(value + half));
+                    let [x, y, w, h] = place(i, part + width / 2.0, 0.0, from, to);
                     let (x2, y2) = (short(x + w), short(y + h));
                     out += &format!(
                         "<path class=\"whisker\" d=\"M{} {}L{x2} {y2}\"/>",
@@ -237,6 +245,7 @@ mod tests {
             series: vec![series("one", [1.0, 2.0, 3.0]), series("two", [2.0, f64::NAN, 1.0])],
             direction,
             category_slots: None,
+            limits: None,
         }
     }
 
@@ -251,6 +260,25 @@ mod tests {
             assert!(html.contains("b&lt;c") && !html.contains("b<c"));
             assert!(html.contains("aria-pressed"));
         }
+    }
+
+    #[test]
+    fn whiskers_stay_inside_natural_limits() {
+        let bars = Bars {
+            categories: vec!["a".into()],
+            series: vec![BarSeries {
+                values: vec![Some(90.0)],
+                spread: vec![Some(40.0)],
+                ..BarSeries::default()
+            }],
+            direction: Direction::Right,
+            limits: Some((0.0, 100.0)),
+            ..Bars::default()
+        };
+        let html = bars.html().to_string();
+        assert!(html.contains(">100<") && !html.contains(">150<"), "{html}");
+        let free = Bars { limits: None, ..bars }.html().to_string();
+        assert!(free.contains(">150<"), "{free}");
     }
 
     #[test]

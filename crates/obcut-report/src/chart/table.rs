@@ -32,8 +32,8 @@ pub struct Cell {
     pub text: String,
     /// What it is sorted by, if not by its text; empty cells come last.
     pub key: Option<f64>,
-    /// Whether it is marked as the best of its kind.
-    pub best: bool,
+    /// Its place among its kind, when it is marked: 1 is the best, 2 the second.
+    pub place: Option<usize>,
     /// The mark of a series in front of the text.
     pub series: Option<usize>,
 }
@@ -56,7 +56,8 @@ impl Cell {
 
     /// A mean with its spread, sorted by the mean; decimals as many as told.
     pub fn mean(mean: f64, spread: f64, decimals: usize) -> Self {
-        let text = format!("{mean:.decimals$} ± {spread:.decimals$}");
+        let text =
+            format!("{} ± {}", number::fixed(mean, decimals), number::fixed(spread, decimals));
         Self { text, key: Some(mean), ..Self::default() }
     }
 
@@ -67,7 +68,12 @@ impl Cell {
 
     /// Marked as the best.
     pub fn best(self, best: bool) -> Self {
-        Self { best, ..self }
+        Self { place: best.then_some(1), ..self }
+    }
+
+    /// Marked when it is the best or the second.
+    pub fn place(self, place: usize) -> Self {
+        Self { place: Some(place).filter(|place| (1..=2).contains(place)), ..self }
     }
 
     /// With the mark of a series.
@@ -95,7 +101,8 @@ impl Table {
         let head: String = self.columns.iter().map(head).collect();
         let body: String = (self.rows.iter())
             .map(|row| {
-                let cells = row.iter().zip(&self.columns).map(|(cell, column)| cell.html(column));
+                let cells = row.iter().zip(&self.columns).enumerate();
+                let cells = cells.map(|(i, (cell, column))| cell.html(column, i == 0));
                 format!("<tr>{}</tr>\n", cells.collect::<String>())
             })
             .collect();
@@ -120,20 +127,25 @@ fn head(column: &Column) -> String {
 }
 
 impl Cell {
-    fn html(&self, column: &Column) -> String {
-        let class = match (column.number, self.best) {
-            (true, true) => " class=\"n best\"",
-            (true, false) => " class=\"n\"",
-            (false, true) => " class=\"best\"",
-            (false, false) => "",
+    fn html(&self, column: &Column, first: bool) -> String {
+        let (mark, words) = match self.place {
+            Some(1) => ("best", "<span class=\"unseen\"> (best)</span>"),
+            Some(_) => ("second", "<span class=\"unseen\"> (second)</span>"),
+            None => ("", ""),
+        };
+        let class = match (column.number, mark) {
+            (true, "") => " class=\"n\"".into(),
+            (true, mark) => format!(" class=\"n {mark}\""),
+            (false, "") => String::new(),
+            (false, mark) => format!(" class=\"{mark}\""),
         };
         let key = match self.key.filter(|key| key.is_finite()) {
             Some(key) => format!(" data-key=\"{key}\""),
             None => String::new(),
         };
         let mark = self.series.map(swatch).unwrap_or_default();
-        let best = if self.best { "<span class=\"unseen\"> (best)</span>" } else { "" };
-        format!("<td{class}{key}>{mark}{}{best}</td>", text(&self.text))
+        let (start, end) = if first { ("th scope=\"row\"", "th") } else { ("td", "td") };
+        format!("<{start}{class}{key}>{mark}{}{words}</{end}>", text(&self.text))
     }
 }
 
@@ -147,8 +159,10 @@ mod tests {
             caption: Caption::new("Scores", ""),
             columns: vec![Column::words("method"), Column::numbers("NMI (%)")],
             rows: vec![
-                vec![Cell::words("a<b").series(1), Cell::mean(75.0, 1.25, 1).best(true)],
+                vec![Cell::words("a<b").series(1), Cell::mean(75.0, 1.25, 1).place(1)],
                 vec![Cell::words("c"), Cell::number(f64::NAN)],
+                vec![Cell::words("d"), Cell::number(2.0).place(2)],
+                vec![Cell::words("e"), Cell::number(1.0).place(3)],
             ],
             half: true,
         };
@@ -156,6 +170,9 @@ mod tests {
         assert_eq!(html.matches("aria-sort=\"none\"").count(), 2);
         assert!(html.contains("<td class=\"n best\" data-key=\"75\">75.0 ± 1.2"), "{html}");
         assert!(html.contains("<td class=\"n\">–</td>"), "{html}");
+        assert!(html.contains("<td class=\"n second\" data-key=\"2\">2<span"), "{html}");
+        assert!(html.contains("<td class=\"n\" data-key=\"1\">1</td>"), "{html}");
+        assert!(html.contains("<th scope=\"row\">c</th>"), "{html}");
         assert!(html.contains("a&lt;b") && html.contains("swatch"));
     }
 }

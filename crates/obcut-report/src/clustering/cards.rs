@@ -1,9 +1,10 @@
 //! What makes each cluster different.
 
+use super::sections::signed;
 use super::{Clustering, share};
 use crate::chart::swatch;
 use crate::html::{Html, text};
-use crate::number::{count, number, percent, plural};
+use crate::number::{count, percent, plural, significant};
 use crate::page::Section;
 use crate::palette;
 
@@ -55,18 +56,17 @@ fn card(facts: &Clustering, j: usize) -> String {
         let rows: String = (c.features.iter())
             .map(|f| {
                 let name = facts.feature(f.index);
+                let [mean, overall] = apart(f.mean, f.overall);
                 let tip = format!(
-                    "{name}: mean {} here, {} in all rows, {:+.2} SD",
-                    number(f.mean),
-                    number(f.overall),
-                    f.difference
+                    "{name}: mean {mean} here, {overall} in all rows, {} SD",
+                    signed(f.difference, 2)
                 );
                 format!(
                     "<dt title=\"{0}\">{0}</dt><dd>{1}</dd><dd>{2} <small>({3})</small></dd>",
                     text(&name),
                     bar(f.difference / widest, j, &tip),
-                    text(&number(f.mean)),
-                    text(&number(f.overall))
+                    text(&mean),
+                    text(&overall)
                 )
             })
             .collect();
@@ -75,9 +75,22 @@ fn card(facts: &Clustering, j: usize) -> String {
     let typical = facts.sketch.as_ref().and_then(|sketch| sketch.typical.get(j));
     if let Some(rows) = typical.filter(|rows| !rows.is_empty()) {
         let rows: Vec<String> = rows.iter().map(|&row| count(row as usize)).collect();
-        out += &format!("<p>Nearest to the centre: rows {}.</p>", text(&rows.join(" · ")));
+        let word = if rows.len() == 1 { "row" } else { "rows" };
+        out += &format!("<p>Nearest to the centre: {word} {}.</p>", text(&rows.join(" · ")));
     }
     out + "</article>\n"
+}
+
+/// Two numbers with as many digits as it takes to tell them apart: means of times lie close together.
+fn apart(a: f64, b: f64) -> [String; 2] {
+    let words = |digits: usize| [a, b].map(|value| significant(value, digits));
+    let differ = |digits: &usize| {
+        let [x, y] = words(*digits);
+        x != y
+    };
+    let digits = (4..=15).find(differ).unwrap_or(4);
+    // Two digits of the difference.
+    words(if digits > 4 { (digits + 1).min(15) } else { 4 })
 }
 
 /// A bar from the middle to either side; 1 fills half of it.
@@ -85,8 +98,21 @@ fn bar(length: f64, cluster: usize, tip: &str) -> String {
     let half = 36.0 * length.clamp(-1.0, 1.0);
     let (x, width) = (37.0 + half.min(0.0), half.abs().max(0.5));
     format!(
-        "<svg class=\"bar\" viewBox=\"0 0 74 10\" role=\"img\" aria-label=\"{0}\"><path class=\"grid\" d=\"M37 0V10\"/><rect class=\"f{1}\" x=\"{x:.1}\" y=\"1\" width=\"{width:.1}\" height=\"8\" data-tip=\"{0}\"/></svg>",
+        "<svg class=\"bar\" viewBox=\"0 0 74 10\" role=\"img\" aria-label=\"{0}\"><path class=\"base\" d=\"M37 0V10\"/><rect class=\"f{1}\" x=\"{x:.1}\" y=\"1\" width=\"{width:.1}\" height=\"8\" data-tip=\"{0}\"/></svg>",
         text(tip),
         palette::color(cluster)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_that_lie_close_have_more_digits() {
+        assert_eq!(apart(0.5, 0.25), ["0.5", "0.25"]);
+        assert_eq!(apart(1_700_000_010.0, 1_700_000_250.0), ["1,700,000,010", "1,700,000,250"]);
+        assert_eq!(apart(3.0, 3.0), ["3", "3"]);
+        assert_eq!(apart(1.000_012, 1.000_034), ["1.000012", "1.000034"]);
+    }
 }

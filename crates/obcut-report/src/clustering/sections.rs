@@ -38,6 +38,7 @@ pub fn sizes(facts: &Clustering) -> Option<Section> {
         }],
         direction: Direction::Up,
         category_slots: Some((0..k).collect()),
+        limits: None,
     };
     let cohesion = Bars {
         caption: Caption::new(
@@ -53,6 +54,7 @@ pub fn sizes(facts: &Clustering) -> Option<Section> {
         }],
         direction: Direction::Up,
         category_slots: Some((0..k).collect()),
+        limits: Some((0.0, 1.0)),
     };
     let parts = [chart.html(), cohesion.html(), cluster_table(facts).html()];
     Some(Section::new("Clusters", "", parts))
@@ -100,10 +102,10 @@ fn cluster_table(facts: &Clustering) -> Table {
             ]),
             None => row.extend([Cell::words("none"), Cell::words("–")]),
         }
-        let feature = c.features.first().map(|f| {
-            format!("{} ({:+.1} SD)", facts.feature(f.index), f.difference).replace('-', "−")
-        });
-        row.push(Cell::words(feature.unwrap_or_else(|| "–".into())));
+        row.push(c.features.first().map_or(Cell::words("–"), |f| {
+            let words = format!("{} ({} SD)", facts.feature(f.index), signed(f.difference, 1));
+            Cell::keyed(words, f.difference.abs())
+        }));
         row
     });
     Table {
@@ -117,6 +119,11 @@ fn cluster_table(facts: &Clustering) -> Table {
     }
 }
 
+/// A number with its sign.
+pub(super) fn signed(value: f64, decimals: usize) -> String {
+    format!("{value:+.decimals$}").replace('-', "−")
+}
+
 /// The map and the graph.
 pub fn rows(facts: &Clustering) -> Option<Section> {
     let Some(sketch) = &facts.sketch else {
@@ -124,7 +131,8 @@ pub fn rows(facts: &Clustering) -> Option<Section> {
         let body = Html::trusted(format!("<p class=\"note\">{}</p>", text(note)));
         return Some(Section::new("Map and graph", "", [body]));
     };
-    let parts = [map(facts, &sketch.map, sketch.n_rows).html(), links(&sketch.links).html()];
+    let links = links(facts, &sketch.links);
+    let parts = [map(facts, &sketch.map, sketch.n_rows).html(), links.html()];
     Some(Section::new("Map and graph", "", parts))
 }
 
@@ -166,14 +174,24 @@ fn map(facts: &Clustering, map: &Map, n_rows: usize) -> Scatter {
     }
 }
 
-fn links(links: &Links) -> Blocks {
+fn links(facts: &Clustering, links: &Links) -> Blocks {
+    let columns = match links.n_columns == facts.n_anchors {
+        true => plural(links.n_columns, "anchor"),
+        false => format!(
+            "{} (the anchors, once for every kind of link)",
+            plural(links.n_columns, "column")
+        ),
+    };
+    let pieces = match facts.convergence.as_ref().map_or(0, |c| c.n_pieces) {
+        n if n > 1 => format!(" The graph falls into {n} separate pieces of some size."),
+        _ => String::new(),
+    };
     Blocks {
         caption: Caption::new(
             "The graph between rows and anchors",
             format!(
-                "{} and {} (the anchors, once for every kind of link) sorted by cluster. Links inside a cluster have its colour, links between clusters are grey; the stronger, the darker.",
+                "{} and {columns} sorted by cluster. Links inside a cluster have its colour, links between clusters are grey; strong links stand out.{pieces}",
                 plural(links.n_rows, "row"),
-                plural(links.n_columns, "column")
             ),
         ),
         columns: Axis::new("anchors by cluster", ""),
@@ -246,6 +264,9 @@ fn outcome(c: &Convergence) -> String {
         words +=
             " Learning anchors and graph was tried and scored worse, so the first cut is kept.";
     }
+    if let ([cut], true) = (c.cut.as_slice(), c.objective.len() < 2) {
+        words += &format!(" Value of the cut: {}.", number(*cut));
+    }
     if c.cut.is_empty() && c.objective.is_empty() {
         words += " With a single cluster there is nothing to cut.";
     }
@@ -267,17 +288,19 @@ fn terms(c: &Convergence) -> Vec<Html> {
     };
     let learned = !c.objective.is_empty();
     let mut parts = Vec::new();
-    if learned {
+    // One value is told by the sentence above: a curve takes two.
+    let is_curve = |values: &[f64]| values.len() > 1;
+    if is_curve(&c.residual) {
         let note = "Squared distance of the rows to the mixtures of anchors that stand for them; smaller is better.";
         let title = "Fit of the graph (first term)";
         parts.push(curve(title, note, "squared distance", &c.residual, 0));
     }
-    if !c.cut.is_empty() {
+    if is_curve(&c.cut) {
         let title = if learned { "Cut (second term)" } else { "Cut" };
         let note = "How well links stay inside balanced clusters; larger is better.";
         parts.push(curve(title, note, "value of the cut", &c.cut, 1));
     }
-    if learned {
+    if is_curve(&c.objective) {
         let note =
             "The first term less lambda times the cut, and small penalties; smaller is better.";
         parts.push(curve("Objective (both terms)", note, "objective", &c.objective, 0));
@@ -298,6 +321,7 @@ fn time(stages: &[(String, f64)]) -> Bars {
         }],
         direction: Direction::Right,
         category_slots: None,
+        limits: None,
     }
 }
 

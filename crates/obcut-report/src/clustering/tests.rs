@@ -111,14 +111,18 @@ fn without_rows_the_page_says_so() {
 
 #[test]
 fn warnings_are_told_in_plain_words() {
-    let data = synthetic::blobs(300, 2, 2, 0.05, 1);
+    let data = synthetic::blobs(300, 2, 3, 0.05, 1);
     let samples = data.matrix.samples().unwrap();
-    let found = fit(&samples, None, &quick(2), &Silent).unwrap();
+    let found = fit(&samples, None, &quick(3), &Silent).unwrap();
     let mut facts = Clustering::of_fit(&found);
-    if let Some(c) = &mut facts.convergence {
-        (c.stop, c.n_idle, c.n_pieces) = (StopReason::MaxIter, 3, 2);
-    }
-    let html = clustering(&facts);
+    let mut with_pieces = |n_pieces: usize| {
+        if let Some(c) = &mut facts.convergence {
+            (c.stop, c.n_idle, c.n_pieces) = (StopReason::MaxIter, 3, n_pieces);
+        }
+        clustering(&facts)
+    };
+    assert!(!with_pieces(3).contains("not connected"), "a piece per cluster is as it should be");
+    let html = with_pieces(2);
     assert!(html.contains("3 anchors have no rows linked to them"));
     assert!(html.contains("The graph is not connected") && html.contains("was still rising"));
 }

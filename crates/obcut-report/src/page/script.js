@@ -20,11 +20,13 @@
   }
 
   // Bars and cells say their text.
-  document.addEventListener("pointermove", (event) => {
+  function say(event) {
     const target = event.target.closest ? event.target.closest("[data-tip]") : null;
     if (target) show(target.dataset.tip, event.clientX, event.clientY);
     else if (!event.target.closest || !event.target.closest("[data-hover]")) hide();
-  });
+  }
+  document.addEventListener("pointermove", say);
+  document.addEventListener("pointerdown", say);
   document.addEventListener("scroll", hide, { passive: true });
 
   // Points: the nearest one that is switched on.

@@ -1,12 +1,13 @@
 //! What a benchmark shows on a terminal: a grid of scores, and how far it is.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use obcut_bench::runner::Standing;
 use obcut_bench::summary::{Cell, Metric};
 use obcut_bench::{Summary, Watch};
+use obcut_report::number::{fixed, significant};
 
 use crate::args::Talk;
 use crate::interrupt;
@@ -35,7 +36,7 @@ impl Grid {
     /// Mean NMI.
     pub fn nmi(summary: &Summary) -> Self {
         Self::new(summary, "NMI %", |cell| match cell {
-            Cell::Scored(scored) => format!("{:.1}", scored.score(Metric::Nmi).0),
+            Cell::Scored(scored) => fixed(scored.score(Metric::Nmi).0, 1),
             Cell::NotAvailable(_) => "N/A".into(),
         })
     }
@@ -43,7 +44,7 @@ impl Grid {
     /// Mean seconds.
     pub fn seconds(summary: &Summary) -> Self {
         Self::new(summary, "seconds", |cell| match cell {
-            Cell::Scored(scored) => format!("{:.1}", scored.seconds()),
+            Cell::Scored(scored) => significant(scored.seconds(), 3),
             Cell::NotAvailable(_) => "N/A".into(),
         })
     }
@@ -141,9 +142,13 @@ impl Watch for BenchWatch {
                 "[{finished} of {total}{left}] {} on {}, seed {}: {ended}",
                 spec.method, spec.data, spec.seed
             );
+            // A line that nobody can read is no reason to stop.
+            let print = || {
+                let _ = writeln!(anstream::stderr(), "{line}");
+            };
             match &self.bar {
-                Some(bar) => bar.suspend(|| anstream::eprintln!("{line}")),
-                None => anstream::eprintln!("{line}"),
+                Some(bar) => bar.suspend(print),
+                None => print(),
             }
         }
     }
