@@ -79,12 +79,13 @@ fn warnings(suite: &Suite, records: &Records, summary: &Summary) -> Vec<String> 
     let cells = summary.cells.iter().flatten().flatten();
     let none = cells.filter(|cell| matches!(cell, Cell::NotAvailable(_))).count();
     let parts = summary.gaps.iter().filter(|gap| !gap.is_meant()).count();
-    if none + parts > 0 {
-        out.push(format!(
-            "{} without a score, and {} of others: the reasons are below, under Not available",
-            number::plural(none, "cell"),
-            number::plural(parts, "part")
-        ));
+    let place = "the reasons are below, under Not available";
+    if none > 0 {
+        out.push(format!("no score in {}: {place}", number::plural(none, "cell")));
+    }
+    if parts > 0 {
+        let runs = number::plural(parts, "case");
+        out.push(format!("no score of some settings or seeds, in {runs}: {place}"));
     }
     let unshuffled = summary.unshuffled();
     if !unshuffled.is_empty() {
