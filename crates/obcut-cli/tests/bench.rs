@@ -288,6 +288,20 @@ fn suites_are_listed_and_unknown_ones_refused() {
     assert_eq!(folder.files(), Vec::<String>::new(), "nothing was written");
 }
 
+#[test]
+fn the_quick_suite_has_a_score_in_every_cell() {
+    let folder = Folder::new();
+    let run = folder.run("bench quick --seeds 1 --jobs 2 --out out --json --report page.html").ok();
+    let json = run.json();
+    // Five data sets with twelve methods, SSC left out on one.
+    assert_eq!(json["scores"].as_array().unwrap().len(), 5 * 12 - 1);
+    assert_eq!((&json["not_available"], &json["gaps"]), (&0.into(), &serde_json::json!([])));
+    let tables = folder.text("out/tables.md");
+    assert!(tables.contains("| digits | SSC | all | left out by the suite |"), "{tables}");
+    assert!(tables.contains("Not ranked: SSC."), "{tables}");
+    assert!(folder.text("page.html").contains("Not ranked: SSC."));
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_what_is_finished() {
