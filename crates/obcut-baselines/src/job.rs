@@ -4,9 +4,10 @@ use obcut::clusterer::check_size;
 use obcut::normalize::Scaling;
 use obcut::parallel::Context;
 use obcut::random::Stream;
+use obcut::reduce::Reduced;
 use obcut::solver::trace::Clock;
 use obcut::table::Table;
-use obcut::{Clustering, Error, Observer, ParamError, Run, Samples, Scale, Stage};
+use obcut::{Clustering, DenseRef, Error, Observer, ParamError, Run, Samples, Scale, Stage};
 
 /// Rows, and all that is needed to work on them.
 pub(crate) struct Job<'a> {
@@ -44,6 +45,9 @@ pub(crate) struct Preparation {
     /// Whether the rows may be moved: true for methods that go by distances, which then keep more
     /// digits; false for those that go by inner products.
     pub may_move: bool,
+    /// Whether the axes may be turned: true for methods that go by distances or inner products, which
+    /// a wide table then gives in as many columns as it has rows; false for those that look at single features.
+    pub may_turn: bool,
 }
 
 /// Runs a method: checks, scales, works, numbers the labels.
@@ -56,14 +60,25 @@ pub(crate) fn run(
     work: impl FnOnce(&mut Job<'_>) -> Result<Vec<u32>, Error> + Send,
 ) -> Result<Clustering, Error> {
     check_size(samples, k)?;
-    let (n, d) = (samples.n_rows(), samples.n_cols());
+    let n = samples.n_rows();
     samples.with_canonical(|samples| {
         Context::run(run.threads, observer, |context| {
             let mut clock = Clock::default();
             context.report(Stage::Prepare, 0, 0, None)?;
             let scaling = clock.time(Stage::Prepare, || scaling(samples, preparation, &context))?;
-            let table = Table::new(*samples, &scaling);
-            let stream = Stream::new(run.seed);
+            let full = Table::new(*samples, &scaling);
+            let turn = preparation.may_turn
+                && Reduced::pays(&full)
+                && Reduced::bytes(n) <= run.memory as f64;
+            let turned = clock
+                .time(Stage::Prepare, || turn.then(|| Reduced::new(&full, &context)).transpose())?;
+            let turned = turned.map(Reduced::into_rows);
+            let as_it_is = Scaling::identity(n);
+            let table = match &turned {
+                Some(rows) => Table::new(DenseRef::new(rows, n, n)?.into(), &as_it_is),
+                None => full,
+            };
+            let (stream, d) = (Stream::new(run.seed), table.d());
             let (context, warnings) = (&context, Vec::new());
             let mut job = Job { table: &table, n, d, k, stream, context, clock, warnings };
             let labels = if k == 1 { vec![0; n] } else { work(&mut job)? };
@@ -74,7 +89,7 @@ pub(crate) fn run(
 
 fn scaling(
     samples: &Samples<'_>,
-    Preparation { scale, may_move }: Preparation,
+    Preparation { scale, may_move, .. }: Preparation,
     context: &Context<'_>,
 ) -> Result<Scaling, Error> {
     if may_move {
@@ -116,4 +131,49 @@ pub(crate) fn check_memory(
         return Err(ParamError::Memory { method, needed, limit, n_samples }.into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use obcut::{Matrix, Silent};
+
+    use super::*;
+
+    /// Columns and inner products of the rows that a method gets to see.
+    fn seen(matrix: &Matrix, may_turn: bool, run: &Run) -> (usize, Vec<f64>) {
+        let preparation = Preparation { scale: Scale::None, may_move: false, may_turn };
+        let mut out = (0, Vec::new());
+        let samples = matrix.samples().unwrap();
+        super::run(&samples, 2, run, &Silent, preparation, |job| {
+            let rows: Vec<Vec<f64>> = (0..job.n)
+                .map(|i| {
+                    let mut row = vec![0.0; job.d];
+                    job.table.row(i, &mut row);
+                    row
+                })
+                .collect();
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            out = (job.d, rows.iter().flat_map(|a| rows.iter().map(|b| dot(a, b))).collect());
+            Ok((0..job.n as u32).map(|i| i % 2).collect())
+        })
+        .unwrap();
+        out
+    }
+
+    #[test]
+    fn a_wide_table_is_turned_where_the_method_and_the_memory_allow() {
+        let (n, d) = (40, 200);
+        let mut values = Stream::new(4).values(n * d);
+        values[7 * d..8 * d].fill(0.0);
+        let matrix = Matrix::Dense64 { values, n_rows: n, n_cols: d };
+        let run = Run::default();
+        let (columns, products) = seen(&matrix, false, &run);
+        let (fewer, same) = seen(&matrix, true, &run);
+        assert_eq!((columns, fewer), (d, n));
+        let largest = products.iter().copied().fold(0.0, f64::max);
+        assert!(products.iter().zip(&same).all(|(a, b)| (a - b).abs() < 1e-10 * largest));
+        assert!(same[7 * n..8 * n].iter().all(|&p| p == 0.0), "a row of zeros stays one");
+        let poor = Run { memory: Reduced::bytes(n) as u64 - 1, ..run };
+        assert_eq!(seen(&matrix, true, &poor).0, d);
+    }
 }

@@ -49,6 +49,20 @@ fn easy_groups_are_found_by_all() {
 }
 
 #[test]
+fn easy_groups_are_found_in_wide_tables_too() {
+    for &method in Method::ALL {
+        let data = match method {
+            Method::SscOmp => synthetic::subspaces(120, 500, 3, 4, 0.0, 5),
+            _ => synthetic::blobs(120, 500, 3, 1.0, 5),
+        };
+        let found = labels(method, &data.matrix, 3, 2).unwrap();
+        let score = scores(&found, &data.labels).unwrap();
+        assert!(score.acc == 1.0, "{method}: {score:?}");
+        assert_eq!(found, labels(method, &data.matrix, 3, 1).unwrap(), "{method} with 1 thread");
+    }
+}
+
+#[test]
 fn threads_and_repeats_change_no_bit() {
     let data = synthetic::mixture(700, 8, 5, 2);
     for &method in Method::ALL {

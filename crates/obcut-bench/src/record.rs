@@ -13,6 +13,9 @@ use crate::error::Error;
 use crate::plan::Spec;
 use crate::runner::Budget;
 
+/// State of the engine that this program was built from.
+pub const ENGINE: &str = env!("OBCUT_ENGINE");
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,6 +93,9 @@ pub struct Record {
     pub jobs: usize,
     /// Version of obcut.
     pub version: String,
+    /// State of the engine: a hash of the sources. Records of older versions have none.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub engine: String,
     /// Processor and system.
     pub machine: String,
 }
@@ -306,6 +312,7 @@ pub(crate) mod tests {
             threads: 1,
             jobs: 1,
             version: "0".into(),
+            engine: ENGINE.into(),
             machine: "m".into(),
         }
     }

@@ -14,7 +14,7 @@ use crate::data::is_same_source;
 use crate::error::Error;
 use crate::machine;
 use crate::plan::{Plan, Spec};
-use crate::record::{Outcome, Record, Records, Status};
+use crate::record::{ENGINE, Outcome, Record, Records, Status};
 use crate::suite::Suite;
 use crate::worker::Task;
 
@@ -201,6 +201,7 @@ impl Driver<'_> {
             threads: self.options.threads,
             jobs: self.options.jobs,
             version: env!("CARGO_PKG_VERSION").into(),
+            engine: ENGINE.into(),
             machine: machine::describe(),
         })
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::machine;
 use crate::plan::{Plan, Spec};
 use crate::printed::Printed;
-use crate::record::{Record, Records, Status};
+use crate::record::{ENGINE, Record, Records, Status};
 use crate::suite::{MethodEntry, Suite};
 
 /// A score of the tables.
@@ -115,6 +115,8 @@ pub struct Summary {
     pub allowed: BTreeSet<String>,
     /// Threads, runs at once, version and machine of the runs, without doubles.
     pub ways: BTreeSet<String>,
+    /// States of the engine that made the runs.
+    pub engines: BTreeSet<String>,
 }
 
 /// A part of a cell that has no score: some settings of a grid, or a seed.
@@ -207,8 +209,11 @@ impl Summary {
         let allowed =
             |r: &Record| format!("{} s and {}", r.budget.seconds, machine::size(r.budget.bytes));
         let way = |r: &Record| {
-            let Record { threads, jobs, version, machine, .. } = r;
-            format!("{threads} thread(s), {jobs} run(s) at once, obcut {version}, {machine}")
+            let Record { threads, jobs, version, engine, machine, .. } = r;
+            let engine = if engine.is_empty() { "unknown" } else { engine };
+            format!(
+                "{threads} thread(s), {jobs} run(s) at once, obcut {version} (engine {engine}), {machine}"
+            )
         };
         Self {
             data,
@@ -218,6 +223,7 @@ impl Summary {
             gaps,
             allowed: runs().map(allowed).collect(),
             ways: runs().map(way).collect(),
+            engines: runs().map(|r| r.engine.clone()).collect(),
         }
     }
 
@@ -251,6 +257,19 @@ impl Summary {
     /// Threads, runs at once, version and machine of the runs.
     pub fn ways(&self) -> String {
         self.ways.iter().map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
+    /// A word about runs that are not of one state of the engine, or of another than this program's.
+    pub fn engine_warning(&self) -> Option<String> {
+        let others = self.engines.iter().filter(|engine| *engine != ENGINE).count();
+        let runs = match (self.engines.len(), others) {
+            (_, 0) => return None,
+            (1, _) => "the runs were made".to_string(),
+            (_, _) => "some of the runs were made".to_string(),
+        };
+        Some(format!(
+            "{runs} by another build of obcut, whose results may differ; --fresh makes all of them again"
+        ))
     }
 
     /// Labels of the methods whose rows were not shuffled.

@@ -38,11 +38,12 @@ pub mod parallel;
 #[doc(hidden)]
 pub mod random;
 #[doc(hidden)]
+pub mod reduce;
+#[doc(hidden)]
 pub mod table;
 
 mod cut;
 mod means;
-mod reduce;
 mod units;
 
 pub use clusterer::{Clusterer, Clustering, Run};

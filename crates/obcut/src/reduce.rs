@@ -16,25 +16,53 @@ const RIDGE: f64 = 1e-12;
 /// Combination weights below this are rounding.
 const NEGLIGIBLE: f64 = 1e-9;
 
+/// The change of basis pays when a table has this many columns per row,
+const WIDE: usize = 3;
+/// and while the square matrix of inner products is small.
+const REDUCED_ROWS: usize = 5000;
+
 /// The rows in N columns.
-pub(crate) struct Reduced {
+pub struct Reduced {
+    /// Rows, and columns.
     pub n: usize,
     /// L, n × n row-major, lower triangle.
     pub rows: Vec<f64>,
+    /// Rows of zeros.
+    empty: Vec<usize>,
 }
 
 impl Reduced {
+    /// Whether a table is wide enough, dense, and of few rows.
+    pub fn pays(table: &Table<'_>) -> bool {
+        let (n, d) = (table.n(), table.d());
+        d > WIDE * n && n <= REDUCED_ROWS && !table.is_sparse()
+    }
+
+    /// Bytes that the change takes for so many rows: products, in blocks and whole, and the factor.
+    pub fn bytes(n: usize) -> f64 {
+        3.0 * 8.0 * (n as f64) * n as f64
+    }
+
     /// The small rows of a dense table with more columns than rows.
     pub fn new(table: &Table<'_>, context: &Context<'_>) -> Result<Self, Error> {
         let n = table.n();
         let mut gram = inner_products(table, context)?;
         let mean = (0..n).map(|i| gram[i * n + i]).sum::<f64>() / n as f64;
+        let empty: Vec<usize> = (0..n).filter(|&i| gram[i * n + i] == 0.0).collect();
         (0..n).for_each(|i| gram[i * n + i] += RIDGE * mean + f64::MIN_POSITIVE);
         let rows = factor::cholesky(&gram, n).ok_or(Error::Numeric {
             stage: "reduction of a wide table",
             detail: "the matrix of inner products has no Cholesky factor".into(),
         })?;
-        Ok(Self { n, rows })
+        Ok(Self { n, rows, empty })
+    }
+
+    /// The small rows alone, n × n, for work that takes no points back. A row of zeros is one here too: it has no
+    /// direction, though the ridge lends it one.
+    pub fn into_rows(mut self) -> Vec<f64> {
+        let n = self.n;
+        self.empty.iter().for_each(|&i| self.rows[i * n..(i + 1) * n].fill(0.0));
+        self.rows
     }
 
     /// Points of the small space (m × n) as points of the table (m × d).

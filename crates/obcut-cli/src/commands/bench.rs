@@ -443,6 +443,7 @@ impl Job {
                 report.unshuffled.join("; ")
             ));
         }
+        warnings.extend(summary.engine_warning());
         if report.finished < report.runs {
             warnings.push(format!("{} not finished", plural(report.runs - report.finished, "run")));
         }

@@ -42,11 +42,6 @@ use plan::Plan;
 use problem::{Candidate, Problem};
 use trace::{Clock, Trace};
 
-/// The change of basis of a wide table pays when it has this many columns per row,
-const WIDE: usize = 3;
-/// and while the square matrix of inner products is small.
-const REDUCED_ROWS: usize = 5000;
-
 /// The result of a fit.
 #[derive(Clone, Debug)]
 pub struct Fit {
@@ -134,9 +129,7 @@ fn fit_checked(
     let full = if units.is_identity() { all.clone() } else { all.subset(&units.first) };
     let given = given_anchors(params, &scaling);
     let reduced = clock.time(Stage::Prepare, || {
-        let wide = full.d() > WIDE * n_distinct && n_distinct <= REDUCED_ROWS;
-        let wide = wide && !full.is_sparse() && given.is_none();
-        let reduce = params.reduce == Reduce::Auto && wide;
+        let reduce = params.reduce == Reduce::Auto && Reduced::pays(&full) && given.is_none();
         reduce.then(|| Reduced::new(&full, &context)).transpose()
     })?;
     let small_scaling = Scaling::identity(n_distinct);
