@@ -4,57 +4,29 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use obcut::{Error, Fit, Model, Observer, Samples, Trace};
-use obcut_report::{Clustering, Sketch, clustering};
+use obcut::{Model, Trace};
+use obcut_report::{Clustering, clustering};
 
 use crate::failure::Fault;
 
-/// What a fit found, with the rows it was made from.
-pub struct Found<'a> {
-    /// The fit.
-    pub fit: &'a Fit,
-    /// The rows.
-    pub samples: &'a Samples<'a>,
-    /// Their weights, if there are any.
-    pub weights: Option<&'a [f64]>,
-}
-
-impl Found<'_> {
-    /// What the page shows of the rows.
-    pub fn sketch(&self, threads: usize, observer: &dyn Observer) -> Result<Sketch, Error> {
-        Sketch::of_fit(self.fit, self.samples, self.weights, threads, observer)
-    }
-
-    /// The page: what the fit knows, and what the command knows besides.
-    pub fn html(&self, known: Clustering) -> String {
-        let of_fit = Clustering::of_fit(self.fit);
-        let feature_names = match known.feature_names.is_empty() {
-            true => of_fit.feature_names.clone(),
-            false => known.feature_names,
-        };
-        let Clustering { title, data, scores, seconds, command, sketch, .. } = known;
-        let known =
-            Clustering { title, data, scores, seconds, command, sketch, feature_names, ..of_fit };
-        clustering(&known)
-    }
-}
-
-/// The page of a table whose rows are not at hand.
-pub fn without_rows(
-    model: &Model,
-    trace: &Trace,
-    warnings: &[String],
-    known: Clustering,
-) -> String {
-    let fit = Fit {
-        labels: Vec::new(),
-        margins: Vec::new(),
-        model: model.clone(),
-        trace: trace.clone(),
-        warnings: warnings.to_vec(),
+/// The page: what the fit knows, and what the command knows besides.
+pub fn html(fit: Clustering, known: Clustering) -> String {
+    let feature_names = match known.feature_names.is_empty() {
+        true => fit.feature_names.clone(),
+        false => known.feature_names,
     };
-    let Clustering { title, data, scores, seconds, command, .. } = known;
-    clustering(&Clustering { title, data, scores, seconds, command, ..Clustering::of_fit(&fit) })
+    let Clustering { title, data, scores, seconds, command, sketch, .. } = known;
+    clustering(&Clustering { title, data, scores, seconds, command, sketch, feature_names, ..fit })
+}
+
+/// What is known of a fit whose labels are elsewhere.
+pub fn of_large(model: &Model, trace: &Trace, warnings: &[String]) -> Clustering {
+    Clustering {
+        convergence: Some(trace.into()),
+        seconds: trace.seconds.clone(),
+        warnings: warnings.to_vec(),
+        ..Clustering::of_model(model)
+    }
 }
 
 /// Checks that a report can be written, before any work is done for it.

@@ -11,6 +11,7 @@ use anyhow::{Context as _, bail};
 use obcut::large::Store;
 use obcut::{Error, RowScore};
 use obcut_data::{LabelTable, LabelWriter, LoadOptions, Source};
+use obcut_report::sketch::Choice;
 use serde::{Deserialize, Serialize};
 
 use crate::args::Targets;
@@ -125,6 +126,16 @@ impl Spill {
             Ok(())
         })?;
         Ok(sizes)
+    }
+
+    /// Some rows of every cluster, of which there are so many, spread over the table.
+    pub fn choose(&self, sizes: &[usize], most: usize) -> anyhow::Result<Vec<u64>> {
+        let mut choice = Choice::new(sizes, most);
+        self.each(|table| {
+            choice.take(table.labels);
+            Ok(())
+        })?;
+        Ok(choice.rows())
     }
 
     /// All labels in memory, for those who cannot do with less.

@@ -75,6 +75,17 @@ fn a_suite_gives_tables_and_records() {
     let json = folder.run("bench small.toml --out out --json").ok().json();
     assert_eq!((&json["runs"], &json["finished"]), (&32.into(), &32.into()));
     assert_eq!(json["scores"].as_array().unwrap().len(), 6);
+
+    // Records of another build are kept, and told.
+    assert!(!again.stderr.contains("another build"), "{again:?}");
+    let first: serde_json::Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
+    let engine = first["engine"].as_str().unwrap();
+    assert!(engine.len() == 8 && tables.contains(&format!("engine {engine}")), "{engine}");
+    folder.write("out/runs.jsonl", records.replacen(engine, "0badc0de", 5));
+    let mixed = folder.run("bench small.toml --out out --report out/page.html").ok();
+    assert!(mixed.stderr.contains("some of the runs were made by another build"), "{mixed:?}");
+    assert!(folder.text("out/page.html").contains("runs are of 2 builds of obcut"));
+    assert_eq!(mixed.stdout, run.stdout);
 }
 
 #[test]

@@ -38,8 +38,14 @@ fn pieces_give_the_labels_of_the_whole() {
     table(&folder);
     let whole = "--core-rows 2000 --graph distance";
     folder.run(&format!("cluster big.npy -k 6 {whole} -o whole.npy --model whole.st")).ok();
-    let run = folder.run(&format!("cluster big.npy -k 6 {LITTLE} -o pieces.npy --model pieces.st"));
+    let outputs = "-o pieces.npy --model pieces.st --report pieces.html";
+    let run = folder.run(&format!("cluster big.npy -k 6 {LITTLE} {outputs}"));
     let run = run.ok();
+    let page = folder.text("pieces.html");
+    // A share of every cluster, whole rows: a few less than 20,000.
+    for part in ["of 150,000 rows, spread evenly", "Margins of 19,99", "centre among 19,99"] {
+        assert!(page.contains(part), "{part}");
+    }
     assert!(run.stderr.contains("read in pieces"), "{run:?}");
     assert!(folder.read("whole.npy") == folder.read("pieces.npy"));
     assert!(folder.read("whole.st") == folder.read("pieces.st"));

@@ -37,14 +37,14 @@ pub fn fit<'py>(
         let facts = Clustering { sketch: Some(sketch), ..Clustering::of_fit(&found) };
         Ok((found, facts))
     })?;
-    outcome(py, found, Some(&facts))
+    outcome(py, found, &facts)
 }
 
 /// What a fit found, as a dict.
 pub fn outcome<'py>(
     py: Python<'py>,
     found: obcut::Fit,
-    facts: Option<&Clustering>,
+    facts: &Clustering,
 ) -> PyResult<Bound<'py, PyDict>> {
     let obcut::Fit { labels: row_labels, margins, model, trace, warnings } = found;
     let out = PyDict::new(py);
@@ -58,7 +58,7 @@ pub fn outcome<'py>(
     out.set_item("cut", PyArray1::from_slice(py, &trace.cut))?;
     out.set_item("seconds", seconds)?;
     out.set_item("warnings", warnings)?;
-    out.set_item("facts", facts.map(page::to_json).transpose()?)?;
+    out.set_item("facts", page::to_json(facts)?)?;
     out.set_item("large", trace.large.map(|large| page::to_json(&large)).transpose()?)?;
     out.set_item("model", Model(model))?;
     Ok(out)

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use obcut::large::{self, InMemory, LargeFit, Next, Partial, Piece, Task};
-use obcut::{DenseRef, Error, Matrix, RowSource, Samples};
-use obcut_report::Clustering;
+use obcut::{DenseRef, Error, Matrix, Observer, RowSource, Samples};
+use obcut_report::sketch::Choice;
+use obcut_report::{Clustering, Sketch};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -170,7 +171,8 @@ impl Large {
         };
         model.set_feature_names(names.unwrap_or_default());
         let fit = obcut::Fit { labels: Vec::new(), margins: Vec::new(), model, trace, warnings };
-        outcome(py, fit, None)
+        let facts = Clustering::of_fit(&fit);
+        outcome(py, fit, &facts)
     }
 }
 
@@ -266,15 +268,49 @@ pub fn fit_rows<'py>(
     let source = Called { read, n_rows, n_cols, single };
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
     let store = InMemory::new(n_rows);
-    let found = watched(py, listener, |watch| {
-        large::fit_rows(&source, weights, &params, watch, &store, None)
+    let (fit, sketch) = watched(py, listener, |watch| {
+        let found = large::fit_rows(&source, weights, &params, watch, &store, None)?;
+        let LargeFit { mut model, trace, warnings } = found;
+        model.set_feature_names(names.unwrap_or_default());
+        let (labels, margins) = store.finish();
+        let sketch = sketch(&model, &source, &labels, params.threads, watch)?;
+        Ok((obcut::Fit { labels, margins, model, trace, warnings }, sketch))
     })?;
-    let LargeFit { mut model, trace, warnings } = found;
-    model.set_feature_names(names.unwrap_or_default());
-    let (labels, margins) = store.finish();
-    let fit = obcut::Fit { labels, margins, model, trace, warnings };
-    let facts = Clustering::of_fit(&fit);
-    outcome(py, fit, Some(&facts))
+    let facts = Clustering { sketch: Some(sketch), ..Clustering::of_fit(&fit) };
+    outcome(py, fit, &facts)
+}
+
+/// What a page shows of rows that are read in pieces.
+fn sketch(
+    model: &obcut::Model,
+    source: &Called,
+    labels: &[u32],
+    threads: usize,
+    watch: &dyn Observer,
+) -> Result<Sketch, Error> {
+    let mut sizes = vec![0; model.n_clusters()];
+    labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    let mut choice = Choice::new(&sizes, Sketch::sample(source.n_cols));
+    choice.take(labels);
+    Sketch::of_source(model, source, &choice.rows(), threads, watch)
+}
+
+/// Rows that Python reads, as it hands them over: `read`, rows, columns, and whether they are of single precision.
+pub type Reader = (Py<PyAny>, usize, usize, bool);
+
+/// Labels such rows, and sketches them for a page.
+pub fn sketch_of_rows(
+    py: Python<'_>,
+    model: &obcut::Model,
+    (read, n_rows, n_cols, single): Reader,
+    threads: usize,
+) -> PyResult<Sketch> {
+    let source = Called { read, n_rows, n_cols, single };
+    let store = InMemory::new(n_rows);
+    watched(py, None, |watch| {
+        large::predict_rows(model, &source, threads, watch, &store)?;
+        sketch(model, &source, &store.finish().0, threads, watch)
+    })
 }
 
 /// Labels and margins.

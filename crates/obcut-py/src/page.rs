@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::Table;
 use crate::data::unreadable;
+use crate::large::{Reader, sketch_of_rows};
 use crate::model::Model;
 use crate::watch::watched;
 
@@ -16,10 +17,10 @@ pub fn to_json(facts: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(facts).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// Writes the page of a model, whole or not at all. `facts` are those of its fit, if they are known; a table makes
-/// the pictures of the rows anew.
+/// Writes the page of a model, whole or not at all. `facts` are those of its fit, if they are known; a table, or
+/// rows that are read in pieces, make the pictures of the rows anew.
 #[pyfunction]
-#[pyo3(signature = (model, path, *, overwrite, facts=None, table=None, title=None, command=None, threads=1))]
+#[pyo3(signature = (model, path, *, overwrite, facts=None, table=None, rows=None, title=None, command=None, threads=1))]
 pub fn report<'py>(
     py: Python<'py>,
     model: &Model,
@@ -27,6 +28,7 @@ pub fn report<'py>(
     overwrite: bool,
     facts: Option<&str>,
     table: Option<Table<'py>>,
+    rows: Option<Reader>,
     title: Option<String>,
     command: Option<String>,
     threads: usize,
@@ -42,6 +44,9 @@ pub fn report<'py>(
         let work =
             |watch: &dyn obcut::Observer| Sketch::of_rows(&model.0, &samples, threads, watch);
         page.sketch = Some(watched(py, None, work)?);
+    }
+    if let Some(rows) = rows {
+        page.sketch = Some(sketch_of_rows(py, &model.0, rows, threads)?);
     }
     page.title = title.unwrap_or_default();
     page.command = command;

@@ -1,5 +1,6 @@
 """`OBCut.report`: a page after a fit, of other rows, and of a model from a file."""
 
+import json
 import pickle
 import re
 
@@ -92,6 +93,27 @@ def test_sparse_rows_one_cluster_and_threads(table, tmp_path):
         page = (tmp_path / "t.html").read_text()
         pages.append(re.search(r'<figure class="chart scatter">.*?</figure>', page, re.DOTALL).group())
     assert pages[0] == pages[1]
+
+
+def test_tables_on_disk_have_pictures_of_some_rows(tmp_path):
+    X, _ = obcut.datasets.make_blobs(30_000, n_features=4, n_clusters=3, random_state=1)
+    np.save(tmp_path / "x.npy", X)
+    model = OBCut(3, graph="distance", core_rows=900, random_state=0).fit(tmp_path / "x.npy")
+    model.report(tmp_path / "fit.html")
+    page = (tmp_path / "fit.html").read_text()
+    assert ROWS in page and "of 30,000 rows, spread evenly" in page
+    looked_at = int(re.search(r"Margins of ([\d,]+) rows", page).group(1).replace(",", ""))
+    assert 19_990 <= looked_at <= 20_000
+    least = json.loads(model._facts)["sketch"]["margins"]["uncertain"]
+    for found in least:
+        assert found["label"] == model.labels_[found["row"]]
+        assert abs(found["margin"] - model.confidence_[found["row"]]) < 1e-12
+    # The same rows given again, and to a model that knows none.
+    model.save(tmp_path / "m.safetensors")
+    OBCut.load(tmp_path / "m.safetensors").report(tmp_path / "again.html", tmp_path / "x.npy")
+    map_of = re.compile(r'<figure class="chart scatter">.*?</figure>', re.DOTALL)
+    again = (tmp_path / "again.html").read_text()
+    assert map_of.search(again).group() == map_of.search(page).group()
 
 
 def test_what_is_not_fitted_has_no_page(tmp_path):

@@ -5,9 +5,10 @@
 
 mod rows;
 
-use obcut::{Error, Fit, Model, Observer, Samples};
+use obcut::{Error, Fit, Model, Observer, RowSource, Samples};
 use serde::{Deserialize, Serialize};
 
+pub use rows::Choice;
 use rows::{Picked, spread};
 
 /// Rows on the map, at most; more only when there are more clusters.
@@ -26,21 +27,24 @@ const TYPICAL: usize = 5;
 pub struct Sketch {
     /// Rows there are.
     pub n_rows: usize,
+    /// Rows that were looked at, where they are fewer: tables that are read in pieces.
+    #[serde(default)]
+    pub looked_at: Option<usize>,
     /// Some of them on the map.
     pub map: Map,
     /// Their links to the anchors.
     pub links: Links,
-    /// Margins of all rows; `None` with one cluster, where there is nothing to choose.
+    /// Margins of the rows; `None` with one cluster, where there is nothing to choose.
     pub margins: Option<Margins>,
     /// For every cluster the rows nearest to its mean.
-    pub typical: Vec<Vec<u32>>,
+    pub typical: Vec<Vec<u64>>,
 }
 
 /// Rows on the map, all lists of one length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Map {
     /// Their numbers, from 0.
-    pub rows: Vec<u32>,
+    pub rows: Vec<u64>,
     /// Their clusters.
     pub labels: Vec<u32>,
     /// Their margins.
@@ -85,7 +89,7 @@ pub struct Margins {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uncertain {
     /// Its number, from 0.
-    pub row: u32,
+    pub row: u64,
     /// Its cluster.
     pub label: u32,
     /// The cluster it would join otherwise.
@@ -140,6 +144,35 @@ impl Sketch {
         Self::new(model, &rows, threads, observer)
     }
 
+    /// Sketches a table that is read in pieces, by some of its rows: their numbers, ascending. About
+    /// [`Self::sample`] of them are enough, and a [`Choice`] finds good ones.
+    ///
+    /// # Errors
+    /// When rows cannot be read or do not fit the model, or the observer cancels.
+    pub fn of_source(
+        model: &Model,
+        source: &dyn RowSource,
+        rows: &[u64],
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Self, Error> {
+        let matrix = source.gather(rows)?;
+        let mut sketch = Self::of_rows(model, &matrix.samples()?, threads, observer)?;
+        let number = |row: &mut u64| *row = rows[*row as usize];
+        sketch.map.rows.iter_mut().for_each(number);
+        sketch.typical.iter_mut().flatten().for_each(number);
+        let uncertain = sketch.margins.iter_mut().flat_map(|margins| &mut margins.uncertain);
+        uncertain.for_each(|found| number(&mut found.row));
+        sketch.looked_at = (rows.len() < source.n_rows()).then_some(rows.len());
+        sketch.n_rows = source.n_rows();
+        Ok(sketch)
+    }
+
+    /// Rows that a sketch of a table in pieces looks at: 20,000, or as many as take about 64 MB.
+    pub fn sample(n_features: usize) -> usize {
+        (8_000_000 / n_features.max(1)).clamp(300, 20_000)
+    }
+
     /// Sketches labelled rows. The same for any number of threads.
     ///
     /// # Errors
@@ -170,7 +203,7 @@ impl Sketch {
             for (i, &row) in part.iter().enumerate() {
                 let (columns, values) = graph.row(i);
                 links.add(map.rows.len(), columns, values);
-                map.rows.push(row);
+                map.rows.push(row.into());
                 map.labels.push(rows.labels[row as usize]);
                 map.margins.push(rounded(rows.margins[row as usize]));
                 map.x.push(rounded(places[2 * i]));
@@ -180,7 +213,9 @@ impl Sketch {
         let margins =
             if k < 2 { None } else { Some(Margins::new(model, rows, threads, observer)?) };
         let n_rows = rows.samples.n_rows();
-        Ok(Self { n_rows, map, links: links.finish(), margins, typical })
+        let number = |rows: Vec<u32>| rows.into_iter().map(u64::from).collect();
+        let typical = typical.into_iter().map(number).collect();
+        Ok(Self { n_rows, looked_at: None, map, links: links.finish(), margins, typical })
     }
 }
 
@@ -218,7 +253,7 @@ impl Margins {
         let scores = model.explain(&picked.samples()?, threads, observer)?;
         let uncertain = (least.iter().zip(scores))
             .map(|(&row, score)| Uncertain {
-                row,
+                row: row.into(),
                 label: rows.labels[row as usize],
                 second: score.second,
                 margin: rows.margins[row as usize],

@@ -10,7 +10,7 @@ use obcut::large::{self, LargeFit};
 use obcut::{Model, Params, RowSource, StopReason, Trace};
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
-use obcut_report::Clustering;
+use obcut_report::{Clustering, Sketch};
 use serde::Serialize;
 
 use crate::args::large::{CheckpointArgs, MemoryArgs};
@@ -347,12 +347,13 @@ impl Job {
         let page = match &self.targets.report {
             Some(_) => {
                 let drawing = Instant::now();
-                let found = page::Found { fit: &fit, samples: &samples, weights };
-                let sketching = || found.sketch(self.params.threads, watch);
+                let threads = self.params.threads;
+                let sketching = || Sketch::of_fit(&fit, &samples, weights, threads, watch);
                 let sketch = interrupt::watched(sketching).map_err(about_file)?;
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
                 let known = self.known(&input, scores.as_ref(), &stages);
-                Some(found.html(Clustering { sketch: Some(sketch), ..known }))
+                let known = Clustering { sketch: Some(sketch), ..known };
+                Some(page::html(Clustering::of_fit(&fit), known))
             }
             None => None,
         };
@@ -401,8 +402,9 @@ impl Job {
             Some(_) => report::scores_of(&keeper.spill.load()?.labels, truth)?,
             None => None,
         };
-        let sizes = model.explanation().clusters.iter().map(|cluster| cluster.rows).collect();
-        let mut clusters = ClusterFacts::of_sizes(sizes);
+        let sizes = model.explanation().clusters.iter().map(|cluster| cluster.rows);
+        let sizes: Vec<usize> = sizes.collect();
+        let mut clusters = ClusterFacts::of_sizes(sizes.clone());
         if weights.is_some() {
             clusters = clusters.weighted(model.cluster_sizes().to_vec());
         }
@@ -410,7 +412,22 @@ impl Job {
         stages.extend(trace.seconds.iter().cloned());
         let passes =
             trace.large.as_ref().map(|large| PassFacts::new(table.n_rows(), large, Some(&table)));
-        let mut done = Done {
+        let page = match &self.targets.report {
+            Some(_) => {
+                let drawing = Instant::now();
+                let most = Sketch::sample(table.n_cols());
+                let chosen = keeper.spill.choose(&sizes, most)?;
+                let threads = self.params.threads;
+                let sketching = || Sketch::of_source(&model, &table, &chosen, threads, watch);
+                let sketch = interrupt::watched(sketching).map_err(about_file)?;
+                stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
+                let known = self.known(&input, scores.as_ref(), &stages);
+                let known = Clustering { sketch: Some(sketch), ..known };
+                Some(page::html(page::of_large(&model, &trace, &warnings), known))
+            }
+            None => None,
+        };
+        Ok(Done {
             weights: weights.map(WeightFacts::new),
             rows: Rows::Kept(Box::new(keeper)),
             input,
@@ -420,15 +437,9 @@ impl Job {
             clusters,
             scores,
             passes,
-            page: None,
+            page,
             stages,
-        };
-        if self.targets.report.is_some() {
-            // The rows are not at hand any more; the page says so.
-            let known = self.known(&done.input, done.scores.as_ref(), &done.stages);
-            done.page = Some(page::without_rows(&done.model, &done.trace, &done.warnings, known));
-        }
-        Ok(done)
+        })
     }
 
     /// What the command knows for a page.

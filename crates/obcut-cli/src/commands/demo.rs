@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use obcut::{Fit, Params};
 use obcut_data::Truth;
-use obcut_report::{Clustering, Data};
+use obcut_report::{Clustering, Data, Sketch};
 use serde::Serialize;
 
 use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs, same_file, two_outputs};
@@ -84,9 +84,9 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
     let scores = ScoreFacts::new(&fit.labels, &truth)?;
     let page = match &args.report {
         Some(_) => {
-            let found = page::Found { fit: &fit, samples: &samples, weights: None };
-            let sketch = interrupt::watched(|| found.sketch(params.threads, &watch))?;
-            Some(found.html(Clustering {
+            let sketching = || Sketch::of_fit(&fit, &samples, None, params.threads, &watch);
+            let sketch = interrupt::watched(sketching)?;
+            let known = Clustering {
                 title: "Handwritten digits".into(),
                 data: Data { features: samples.n_cols(), ..Data::default() },
                 feature_names: (0..samples.n_cols()).map(|j| format!("p{j}")).collect(),
@@ -95,7 +95,8 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
                 command: Some(page::command_line(arguments)),
                 sketch: Some(sketch),
                 ..Clustering::default()
-            }))
+            };
+            Some(page::html(Clustering::of_fit(&fit), known))
         }
         None => None,
     };

@@ -153,6 +153,7 @@ def report(
     overwrite: bool,
     facts: str | None = None,
     table: _Table | None = None,
+    rows: tuple[_Read, int, int, bool] | None = None,
     title: str | None = None,
     command: str | None = None,
     threads: int = 1,

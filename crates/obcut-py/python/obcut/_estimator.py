@@ -555,7 +555,8 @@ class OBCut(
         path : str or path-like
             The file, by custom with the ending ``.html``.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            Rows to show instead of those of the fit. A model that was read from a file
+            Rows to show instead of those of the fit, also on disk, as `predict` takes
+            them. A model that was read from a file
             knows no rows: without `X` its page has no pictures of them, and says so.
         title : str, default=None
             Title of the page.
@@ -563,15 +564,20 @@ class OBCut(
             Whether an existing file is replaced.
         """
         check_is_fitted(self)
+        table, rows = None, None
         if X is not None:
             X = read_input(self, X, reset=False)
-            X = engine_table(load(self, X) if isinstance(X, Rows) else X)
+            if isinstance(X, Rows):
+                rows = (X.read, *X.shape, X.is_single)
+            else:
+                table = engine_table(X)
         _core.report(
             self._model,
             os.fspath(path),
             overwrite=overwrite,
             facts=getattr(self, "_facts", None),
-            table=X,
+            table=table,
+            rows=rows,
             title=title,
             command=self._command(),
             threads=threads_of(self.n_jobs),

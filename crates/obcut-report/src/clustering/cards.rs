@@ -76,7 +76,15 @@ fn card(facts: &Clustering, j: usize) -> String {
     if let Some(rows) = typical.filter(|rows| !rows.is_empty()) {
         let rows: Vec<String> = rows.iter().map(|&row| count(row as usize)).collect();
         let word = if rows.len() == 1 { "row" } else { "rows" };
-        out += &format!("<p>Nearest to the centre: {word} {}.</p>", text(&rows.join(" · ")));
+        let among = match facts.sketch.as_ref().and_then(|sketch| sketch.looked_at) {
+            Some(n) => format!(" among {}", plural(n, "row")),
+            None => String::new(),
+        };
+        out += &format!(
+            "<p>Nearest to the centre{}: {word} {}.</p>",
+            text(&among),
+            text(&rows.join(" · "))
+        );
     }
     out + "</article>\n"
 }

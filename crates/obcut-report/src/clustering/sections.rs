@@ -160,7 +160,7 @@ fn map(facts: &Clustering, map: &Map, n_rows: usize) -> Scatter {
             series: map.labels.iter().map(|&l| l as usize).collect(),
         },
         fields: vec![
-            Field { name: "row".into(), values: map.rows.iter().map(u32::to_string).collect() },
+            Field { name: "row".into(), values: map.rows.iter().map(u64::to_string).collect() },
             Field {
                 name: "cluster".into(),
                 values: map.labels.iter().map(u32::to_string).collect(),
@@ -204,16 +204,26 @@ fn links(facts: &Clustering, links: &Links) -> Blocks {
 
 /// Margins, and the rows that could as well be elsewhere.
 pub fn certainty(facts: &Clustering) -> Option<Section> {
-    let margins = facts.sketch.as_ref()?.margins.as_ref()?;
+    let sketch = facts.sketch.as_ref()?;
+    let margins = sketch.margins.as_ref()?;
     let lead = "The margin of a row is how much better its cluster is than the second best: 0 on the border, the larger the surer. It compares rows of one clustering.";
-    Some(Section::new("How sure", lead, [histogram(margins).html(), uncertain(margins).html()]))
+    Some(Section::new(
+        "How sure",
+        lead,
+        [histogram(margins, sketch.looked_at).html(), uncertain(margins, sketch.looked_at).html()],
+    ))
 }
 
-fn histogram(margins: &Margins) -> Histogram {
+fn histogram(margins: &Margins, looked_at: Option<usize>) -> Histogram {
+    let which = match looked_at {
+        Some(n) => format!("Margins of {}", plural(n, "row")),
+        None => "Margins of all rows".into(),
+    };
+    let spread = if looked_at.is_some() { "Spread over the table. " } else { "" };
     Histogram {
         caption: Caption::new(
-            "Margins of all rows",
-            "A heap on the left: many rows lie near a border.",
+            which,
+            format!("{spread}A heap on the left: many rows lie near a border."),
         ),
         x: Axis::new("margin", "no unit"),
         y: Axis::new("rows", ""),
@@ -223,17 +233,21 @@ fn histogram(margins: &Margins) -> Histogram {
     }
 }
 
-fn uncertain(margins: &Margins) -> Table {
+fn uncertain(margins: &Margins, looked_at: Option<usize>) -> Table {
+    let among = match looked_at {
+        Some(n) => format!(" Among the {} of the histogram.", plural(n, "row")),
+        None => String::new(),
+    };
     let rows = margins.uncertain.iter().map(|u| {
         vec![
-            Cell::keyed(u.row.to_string(), f64::from(u.row)),
+            Cell::keyed(u.row.to_string(), u.row as f64),
             Cell::keyed(u.label.to_string(), f64::from(u.label)).series(u.label as usize),
             Cell::keyed(u.second.to_string(), f64::from(u.second)).series(u.second as usize),
             Cell::keyed(significant(u.margin, 3), u.margin),
         ]
     });
     Table {
-        caption: Caption::new("Least certain rows", "Rows count from 0."),
+        caption: Caption::new("Least certain rows", format!("Rows count from 0.{among}")),
         columns: ["row", "cluster", "second best", "margin"].map(Column::numbers).to_vec(),
         rows: rows.collect(),
         half: true,

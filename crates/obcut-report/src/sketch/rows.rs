@@ -2,28 +2,78 @@
 
 use obcut::{Csr, CsrRef, DataError, DenseRef, Matrix, Samples};
 
-/// Numbers of at most about `most` rows, ascending: of every cluster a share by its size, at least a few, spread
-/// evenly over the table.
-pub fn spread(labels: &[u32], k: usize, most: usize) -> Vec<u32> {
-    let mut members: Vec<Vec<u32>> = vec![Vec::new(); k];
-    for (i, &label) in labels.iter().enumerate() {
-        members[label as usize].push(i as u32);
-    }
-    let total = labels.len();
-    let least = (most / (4 * k.max(1))).clamp(1, 12);
-    let mut chosen: Vec<u32> = Vec::with_capacity(most.min(total));
-    for rows in &members {
-        let n = rows.len();
-        let wanted = if total <= most { n } else { (n * most / total).max(least).min(n) };
-        for stretch in 0..wanted {
+/// Chooses rows from labels that come in order, some at a time: of every cluster a share by its size, at least a
+/// few, spread evenly over the table.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    clusters: Vec<Stretches>,
+    chosen: Vec<u64>,
+    n_seen: u64,
+}
+
+/// The rows of a cluster in as many stretches as are wanted of them: one row of each is chosen.
+#[derive(Clone, Debug)]
+struct Stretches {
+    n_rows: usize,
+    wanted: usize,
+    /// Rows and stretches so far.
+    n_seen: usize,
+    stretch: usize,
+}
+
+impl Stretches {
+    /// The row to choose next, counted within the cluster.
+    fn next(&self) -> Option<usize> {
+        let Self { n_rows: n, wanted, stretch, .. } = *self;
+        (stretch < wanted).then(|| {
             let (start, end) = (stretch * n / wanted, (stretch + 1) * n / wanted);
-            // One row of every stretch, at no fixed step: tables have periods.
+            // At no fixed step: tables have periods.
             let step = (stretch as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-            chosen.push(rows[start + step as usize % (end - start)]);
+            start + step as usize % (end - start)
+        })
+    }
+}
+
+impl Choice {
+    /// Of clusters with so many rows, about `most` in all.
+    pub fn new(sizes: &[usize], most: usize) -> Self {
+        let total: usize = sizes.iter().sum();
+        let least = (most / (4 * sizes.len().max(1))).clamp(1, 12);
+        let stretches = |&n: &usize| {
+            let share = (n as u128 * most as u128 / total.max(1) as u128) as usize;
+            let wanted = if total <= most { n } else { share.max(least).min(n) };
+            Stretches { n_rows: n, wanted, n_seen: 0, stretch: 0 }
+        };
+        Self { clusters: sizes.iter().map(stretches).collect(), chosen: Vec::new(), n_seen: 0 }
+    }
+
+    /// Takes the labels of the rows that come next.
+    pub fn take(&mut self, labels: &[u32]) {
+        for &label in labels {
+            if let Some(cluster) = self.clusters.get_mut(label as usize) {
+                if cluster.next() == Some(cluster.n_seen) {
+                    cluster.stretch += 1;
+                    self.chosen.push(self.n_seen);
+                }
+                cluster.n_seen += 1;
+            }
+            self.n_seen += 1;
         }
     }
-    chosen.sort_unstable();
-    chosen
+
+    /// Numbers of the chosen rows, ascending.
+    pub fn rows(self) -> Vec<u64> {
+        self.chosen
+    }
+}
+
+/// Rows of a table in memory, chosen like that.
+pub fn spread(labels: &[u32], k: usize, most: usize) -> Vec<u32> {
+    let mut sizes = vec![0; k];
+    labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    let mut choice = Choice::new(&sizes, most);
+    choice.take(labels);
+    choice.rows().iter().map(|&row| row as u32).collect()
 }
 
 /// A copy of some rows, sparse if the table is.
@@ -80,6 +130,20 @@ mod tests {
         let first_half = rows.iter().filter(|&&i| i < 50_000).count();
         assert!(first_half.abs_diff(rows.len() / 2) < 10);
         assert_eq!(spread(&labels[..500], 3, 3000), (0..500).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn labels_may_come_in_any_portions() {
+        let labels: Vec<u32> = (0..50_000u32).map(|i| (i / 7 + i % 13) % 5).collect();
+        let whole = spread(&labels, 5, 400);
+        let mut sizes = vec![0; 5];
+        labels.iter().for_each(|&label| sizes[label as usize] += 1);
+        for portion in [1, 999, 65_536] {
+            let mut choice = Choice::new(&sizes, 400);
+            labels.chunks(portion).for_each(|part| choice.take(part));
+            assert!(choice.rows().iter().copied().eq(whole.iter().map(|&row| u64::from(row))));
+        }
+        assert!(whole.len() >= 396 && whole.len() <= 400, "{}", whole.len());
     }
 
     #[test]

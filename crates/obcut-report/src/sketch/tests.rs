@@ -1,4 +1,6 @@
-use obcut::{CsrRef, DenseRef, GraphKind, Ints, Params, Silent, fit, synthetic};
+use std::ops::Range;
+
+use obcut::{CsrRef, DenseRef, GraphKind, Ints, Matrix, Params, Silent, fit, synthetic};
 
 use super::*;
 
@@ -69,4 +71,59 @@ fn cells_never_hold_two_clusters() {
     let (cell, of_cell) = cells(&clusters, 8);
     assert!(of_cell.len() <= CELLS && of_cell.is_sorted());
     assert!(clusters.iter().zip(&cell).all(|(c, &cell)| of_cell[cell as usize] == *c));
+}
+
+/// Rows in memory that are read as if they were not.
+struct Apart<'a>(&'a [f64], usize);
+
+impl RowSource for Apart<'_> {
+    fn n_rows(&self) -> usize {
+        self.0.len() / self.1
+    }
+
+    fn n_cols(&self) -> usize {
+        self.1
+    }
+
+    fn is_single(&self) -> bool {
+        false
+    }
+
+    fn read(&self, rows: Range<usize>) -> Result<Matrix, Error> {
+        let values = self.0[rows.start * self.1..rows.end * self.1].to_vec();
+        Ok(Matrix::Dense64 { values, n_rows: rows.len(), n_cols: self.1 })
+    }
+}
+
+#[test]
+fn rows_in_pieces_keep_their_numbers() {
+    let data = synthetic::blobs(9_000, 5, 4, 0.6, 3);
+    let samples = data.matrix.samples().unwrap();
+    let params = Params { graph: GraphKind::Distance, ..Params::new(4) };
+    let found = fit(&samples, None, &params, &Silent).unwrap();
+    let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("double precision") };
+    let source = Apart(values, 5);
+    let of = |rows: &[u64]| Sketch::of_source(&found.model, &source, rows, 2, &Silent).unwrap();
+    let all: Vec<u64> = (0..9_000).collect();
+    assert_eq!(of(&all), Sketch::of_fit(&found, &samples, None, 1, &Silent).unwrap());
+
+    let sizes: Vec<usize> =
+        (0..4).map(|j| found.labels.iter().filter(|&&label| label == j).count()).collect();
+    let mut choice = Choice::new(&sizes, 500);
+    choice.take(&found.labels);
+    let chosen = choice.rows();
+    let some = of(&chosen);
+    assert_eq!((some.n_rows, some.looked_at), (9_000, Some(chosen.len())));
+    assert_eq!(some.map.rows, chosen);
+    let is_of = |row: u64, label: u32| {
+        chosen.binary_search(&row).is_ok() && found.labels[row as usize] == label
+    };
+    assert!(some.map.rows.iter().zip(&some.map.labels).all(|(&row, &label)| is_of(row, label)));
+    for (j, rows) in some.typical.iter().enumerate() {
+        assert!(!rows.is_empty() && rows.iter().all(|&row| is_of(row, j as u32)));
+    }
+    for u in some.margins.unwrap().uncertain {
+        assert!(is_of(u.row, u.label));
+        assert!((found.margins[u.row as usize] - u.margin).abs() < 1e-12);
+    }
 }
