@@ -31,10 +31,11 @@ fn add(hash: &mut u64, bytes: &[u8]) {
     }
 }
 
-/// All files below a path, in the order of their names.
+/// All sources below a path, in the order of their names.
 fn files(path: &Path) -> Vec<PathBuf> {
     let Ok(folder) = fs::read_dir(path) else { return vec![path.to_path_buf()] };
     let mut entries: Vec<PathBuf> = folder.flatten().map(|entry| entry.path()).collect();
     entries.sort();
-    entries.iter().flat_map(|entry| files(entry)).collect()
+    let files = entries.iter().flat_map(|entry| files(entry));
+    files.filter(|file| file.extension().is_some_and(|suffix| suffix == "rs")).collect()
 }

@@ -121,12 +121,32 @@ fn wrong_input_is_an_error() {
 }
 
 /// Few rows, copies, constant and zero columns, one cluster, as many clusters as rows: labels or an error.
+/// Sixty rows of which eight are different, in 200 columns.
+fn wide_copies() -> Matrix {
+    let distinct = obcut::random::Stream::new(3).values(8 * 200);
+    let values = (0..60).flat_map(|i| distinct[i % 8 * 200..(i % 8 + 1) * 200].to_vec()).collect();
+    Matrix::Dense64 { values, n_rows: 60, n_cols: 200 }
+}
+
+#[test]
+fn copies_in_wide_tables_stay_together() {
+    for method in [Method::KMeans, Method::Lsc, Method::USpec, Method::FastEsc] {
+        for k in [8, 10] {
+            let found = labels(method, &wide_copies(), k, 2).unwrap();
+            assert!((8..60).all(|i| found[i] == found[i - 8]), "{method}, k = {k}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn odd_tables_do_not_panic() {
     let copies: Vec<f64> = (0..30).flat_map(|i| [f64::from(i % 3), 1.0, 0.0]).collect();
     let zeros = vec![0.0; 24];
     let line: Vec<f64> = (0..9).map(f64::from).collect();
+    let wide = vec![1.0; 8 * 40];
     let tables = [
+        wide_copies(),
+        Matrix::Dense64 { values: wide, n_rows: 8, n_cols: 40 },
         Matrix::Dense64 { values: copies, n_rows: 30, n_cols: 3 },
         Matrix::Dense64 { values: zeros, n_rows: 12, n_cols: 2 },
         Matrix::Dense64 { values: line, n_rows: 9, n_cols: 1 },

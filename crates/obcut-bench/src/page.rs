@@ -100,10 +100,7 @@ fn warnings(suite: &Suite, records: &Records, summary: &Summary) -> Vec<String> 
     if !summary.missing.is_empty() {
         out.push(format!("data sets of the suite without a run: {}", summary.missing.join(", ")));
     }
-    if summary.engines.len() > 1 {
-        let n = summary.engines.len();
-        out.push(format!("the runs are of {n} builds of obcut, whose results may differ"));
-    }
+    out.extend(summary.engine_warning());
     let seeds = summary.seeds(None);
     if seeds.contains(' ') {
         out.push(format!("not all cells have the same number of seeds: {seeds}"));

@@ -259,17 +259,19 @@ impl Summary {
         self.ways.iter().map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
-    /// A word about runs that are not of one state of the engine, or of another than this program's.
+    /// A word about runs that are not of the state of the engine that this program was built from.
     pub fn engine_warning(&self) -> Option<String> {
         let others = self.engines.iter().filter(|engine| *engine != ENGINE).count();
-        let runs = match (self.engines.len(), others) {
-            (_, 0) => return None,
-            (1, _) => "the runs were made".to_string(),
-            (_, _) => "some of the runs were made".to_string(),
+        let runs = match others {
+            0 => return None,
+            n if n == self.engines.len() => "the runs were made",
+            _ => "some of the runs were made",
         };
-        Some(format!(
-            "{runs} by another build of obcut, whose results may differ; --fresh makes all of them again"
-        ))
+        let builds = match others {
+            1 => "another build of obcut, whose results may differ".to_string(),
+            n => format!("{n} other builds of obcut, whose results may differ"),
+        };
+        Some(format!("{runs} by {builds}; --fresh makes all of them again"))
     }
 
     /// Labels of the methods whose rows were not shuffled.

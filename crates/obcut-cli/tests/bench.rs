@@ -84,7 +84,7 @@ fn a_suite_gives_tables_and_records() {
     folder.write("out/runs.jsonl", records.replacen(engine, "0badc0de", 5));
     let mixed = folder.run("bench small.toml --out out --report out/page.html").ok();
     assert!(mixed.stderr.contains("some of the runs were made by another build"), "{mixed:?}");
-    assert!(folder.text("out/page.html").contains("runs are of 2 builds of obcut"));
+    assert!(folder.text("out/page.html").contains("ome of the runs were made by another build"));
     assert_eq!(mixed.stdout, run.stdout);
 }
 

@@ -273,10 +273,15 @@ pub fn fit_rows<'py>(
         let LargeFit { mut model, trace, warnings } = found;
         model.set_feature_names(names.unwrap_or_default());
         let (labels, margins) = store.finish();
-        let sketch = sketch(&model, &source, &labels, params.threads, watch)?;
+        // Rows that cannot be read again cost the pictures, not the fit.
+        let sketch = match sketch(&model, &source, &labels, weights, params.threads, watch) {
+            Ok(sketch) => Some(sketch),
+            Err(Error::Cancelled) => return Err(Error::Cancelled),
+            Err(_) => None,
+        };
         Ok((obcut::Fit { labels, margins, model, trace, warnings }, sketch))
     })?;
-    let facts = Clustering { sketch: Some(sketch), ..Clustering::of_fit(&fit) };
+    let facts = Clustering { sketch, ..Clustering::of_fit(&fit) };
     outcome(py, fit, &facts)
 }
 
@@ -285,14 +290,17 @@ fn sketch(
     model: &obcut::Model,
     source: &Called,
     labels: &[u32],
+    weights: Option<&[f64]>,
     threads: usize,
     watch: &dyn Observer,
 ) -> Result<Sketch, Error> {
     let mut sizes = vec![0; model.n_clusters()];
     labels.iter().for_each(|&label| sizes[label as usize] += 1);
-    let mut choice = Choice::new(&sizes, Sketch::sample(source.n_cols));
+    // No more than the core, which had to fit into memory as well.
+    let core = large::core_rows(model.params(), source.n_cols);
+    let mut choice = Choice::new(&sizes, Sketch::sample(source.n_cols).min(core));
     choice.take(labels);
-    Sketch::of_source(model, source, &choice.rows(), threads, watch)
+    Sketch::of_source(model, source, &choice.rows(), weights, threads, watch)
 }
 
 /// Rows that Python reads, as it hands them over: `read`, rows, columns, and whether they are of single precision.
@@ -309,7 +317,7 @@ pub fn sketch_of_rows(
     let store = InMemory::new(n_rows);
     watched(py, None, |watch| {
         large::predict_rows(model, &source, threads, watch, &store)?;
-        sketch(model, &source, &store.finish().0, threads, watch)
+        sketch(model, &source, &store.finish().0, None, threads, watch)
     })
 }
 

@@ -42,7 +42,7 @@ pub fn report<'py>(
     if let Some(table) = table {
         let samples = table.samples()?;
         let work =
-            |watch: &dyn obcut::Observer| Sketch::of_rows(&model.0, &samples, threads, watch);
+            |watch: &dyn obcut::Observer| Sketch::of_rows(&model.0, &samples, None, threads, watch);
         page.sketch = Some(watched(py, None, work)?);
     }
     if let Some(rows) = rows {

@@ -97,8 +97,9 @@ def test_sparse_rows_one_cluster_and_threads(table, tmp_path):
 
 def test_tables_on_disk_have_pictures_of_some_rows(tmp_path):
     X, _ = obcut.datasets.make_blobs(30_000, n_features=4, n_clusters=3, random_state=1)
-    np.save(tmp_path / "x.npy", X)
-    model = OBCut(3, graph="distance", core_rows=900, random_state=0).fit(tmp_path / "x.npy")
+    # Not in the order of rows, so that it is read in pieces and not mapped.
+    np.save(tmp_path / "x.npy", np.asfortranarray(X))
+    model = OBCut(3, graph="distance", core_rows=25_000, random_state=0).fit(tmp_path / "x.npy")
     model.report(tmp_path / "fit.html")
     page = (tmp_path / "fit.html").read_text()
     assert ROWS in page and "of 30,000 rows, spread evenly" in page

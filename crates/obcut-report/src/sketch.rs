@@ -5,7 +5,7 @@
 
 mod rows;
 
-use obcut::{Error, Fit, Model, Observer, RowSource, Samples};
+use obcut::{Error, Fit, Matrix, Model, Observer, RowSource, Samples};
 use serde::{Deserialize, Serialize};
 
 pub use rows::Choice;
@@ -19,6 +19,8 @@ const CELLS: usize = 160;
 const BINS: usize = 40;
 /// Least certain rows that are listed.
 const UNCERTAIN: usize = 20;
+/// Rows of a table in pieces that are asked for at once.
+const PORTION: usize = 1000;
 /// Typical rows of a cluster.
 const TYPICAL: usize = 5;
 
@@ -134,18 +136,19 @@ impl Sketch {
     pub fn of_rows(
         model: &Model,
         samples: &Samples<'_>,
+        weights: Option<&[f64]>,
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
         let scores = model.explain(samples, threads, observer)?;
         let labels: Vec<u32> = scores.iter().map(|score| score.label).collect();
         let margins: Vec<f64> = scores.iter().map(|score| score.margin).collect();
-        let rows = Labelled { samples, labels: &labels, margins: &margins, weights: None };
+        let rows = Labelled { samples, labels: &labels, margins: &margins, weights };
         Self::new(model, &rows, threads, observer)
     }
 
     /// Sketches a table that is read in pieces, by some of its rows: their numbers, ascending. About
-    /// [`Self::sample`] of them are enough, and a [`Choice`] finds good ones.
+    /// [`Self::sample`] of them are enough, and a [`Choice`] finds good ones. `weights` are those of all rows.
     ///
     /// # Errors
     /// When rows cannot be read or do not fit the model, or the observer cancels.
@@ -153,11 +156,15 @@ impl Sketch {
         model: &Model,
         source: &dyn RowSource,
         rows: &[u64],
+        weights: Option<&[f64]>,
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
-        let matrix = source.gather(rows)?;
-        let mut sketch = Self::of_rows(model, &matrix.samples()?, threads, observer)?;
+        let matrix = gathered(source, rows, observer)?;
+        let weights: Option<Vec<f64>> =
+            weights.map(|weights| rows.iter().map(|&row| weights[row as usize]).collect());
+        let samples = matrix.samples()?;
+        let mut sketch = Self::of_rows(model, &samples, weights.as_deref(), threads, observer)?;
         let number = |row: &mut u64| *row = rows[*row as usize];
         sketch.map.rows.iter_mut().for_each(number);
         sketch.typical.iter_mut().flatten().for_each(number);
@@ -170,7 +177,7 @@ impl Sketch {
 
     /// Rows that a sketch of a table in pieces looks at: 20,000, or as many as take about 64 MB.
     pub fn sample(n_features: usize) -> usize {
-        (8_000_000 / n_features.max(1)).clamp(300, 20_000)
+        (8_000_000 / n_features.max(1)).clamp(1, 20_000)
     }
 
     /// Sketches labelled rows. The same for any number of threads.
@@ -350,6 +357,34 @@ fn cells(clusters: &[u32], k: usize) -> (Vec<u32>, Vec<u32>) {
         (starts[c] + place) as u32
     };
     (clusters.iter().map(cell).collect(), of_cell)
+}
+
+/// Rows of a source, read in portions between which the observer may cancel.
+fn gathered(
+    source: &dyn RowSource,
+    rows: &[u64],
+    observer: &dyn Observer,
+) -> Result<Matrix, Error> {
+    let (n_rows, n_cols) = (rows.len(), source.n_cols());
+    let (mut single, mut double) = (Vec::new(), Vec::new());
+    for portion in rows.chunks(PORTION) {
+        if observer.cancelled() {
+            return Err(Error::Cancelled);
+        }
+        match source.gather(portion)? {
+            Matrix::Dense32 { values, .. } => single.extend(values),
+            Matrix::Dense64 { values, .. } => double.extend(values),
+            Matrix::Sparse32(_) | Matrix::Sparse64(_) => {
+                let (first, last) = (portion[0] as usize, portion[portion.len() - 1] as usize);
+                let detail = "sparse rows are not read in pieces".into();
+                return Err(Error::Read { rows: first..last + 1, detail });
+            }
+        }
+    }
+    Ok(match source.is_single() {
+        true => Matrix::Dense32 { values: single, n_rows, n_cols },
+        false => Matrix::Dense64 { values: double, n_rows, n_cols },
+    })
 }
 
 /// Rows that are copied at once: about 32 MB.

@@ -11,6 +11,7 @@ use crate::linalg::simd::vectorised;
 use crate::linalg::{factor, gemm};
 use crate::parallel::Context;
 use crate::table::Table;
+use crate::units::Units;
 
 const RIDGE: f64 = 1e-12;
 /// Combination weights below this are rounding.
@@ -29,6 +30,35 @@ pub struct Reduced {
     pub rows: Vec<f64>,
     /// Rows of zeros.
     empty: Vec<usize>,
+    /// Largest over smallest squared length of the others.
+    spread: f64,
+}
+
+/// Squared lengths that differ by more than this: the ridge, which goes by their mean, is no longer small for the
+/// shortest rows.
+const SPREAD: f64 = 1e8;
+
+/// The rows of a wide table in as many columns as there are distinct rows, and that number: for methods that go by
+/// distances or inner products and take no points back. Equal rows stay equal, and rows of zeros are zeros. `None`
+/// where rounding would show.
+pub fn turned(
+    table: &Table<'_>,
+    context: &Context<'_>,
+) -> Result<Option<(Vec<f64>, usize)>, Error> {
+    let units = Units::new(table, None, context)?;
+    let mut reduced = match Reduced::new(&table.subset(&units.first), context) {
+        Ok(reduced) if reduced.spread <= SPREAD => reduced,
+        Ok(_) | Err(Error::Numeric { .. }) => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    let m = reduced.n;
+    // A row of zeros has no direction, though the ridge lends it one.
+    reduced.empty.iter().for_each(|&i| reduced.rows[i * m..(i + 1) * m].fill(0.0));
+    if units.is_identity() {
+        return Ok(Some((reduced.rows, m)));
+    }
+    let row = |&unit: &u32| &reduced.rows[unit as usize * m..(unit as usize + 1) * m];
+    Ok(Some((units.of_row.iter().flat_map(row).copied().collect(), m)))
 }
 
 impl Reduced {
@@ -38,9 +68,11 @@ impl Reduced {
         d > WIDE * n && n <= REDUCED_ROWS && !table.is_sparse()
     }
 
-    /// Bytes that the change takes for so many rows: products, in blocks and whole, and the factor.
-    pub fn bytes(n: usize) -> f64 {
-        3.0 * 8.0 * (n as f64) * n as f64
+    /// Bytes that the change takes: products, in blocks and whole, and the factor; and two blocks of rows for
+    /// every thread.
+    pub fn bytes(table: &Table<'_>, threads: usize) -> f64 {
+        let (n, d) = (table.n() as f64, table.d() as f64);
+        8.0 * (3.0 * n * n + 2.0 * BLOCK as f64 * d * threads as f64)
     }
 
     /// The small rows of a dense table with more columns than rows.
@@ -48,21 +80,16 @@ impl Reduced {
         let n = table.n();
         let mut gram = inner_products(table, context)?;
         let mean = (0..n).map(|i| gram[i * n + i]).sum::<f64>() / n as f64;
-        let empty: Vec<usize> = (0..n).filter(|&i| gram[i * n + i] == 0.0).collect();
+        let lengths = || (0..n).map(|i| gram[i * n + i]).filter(|&square| square > 0.0);
+        let longest = lengths().fold(0.0, f64::max);
+        let spread = longest / lengths().fold(longest, f64::min);
+        let empty = (0..n).filter(|&i| gram[i * n + i] == 0.0).collect();
         (0..n).for_each(|i| gram[i * n + i] += RIDGE * mean + f64::MIN_POSITIVE);
         let rows = factor::cholesky(&gram, n).ok_or(Error::Numeric {
             stage: "reduction of a wide table",
             detail: "the matrix of inner products has no Cholesky factor".into(),
         })?;
-        Ok(Self { n, rows, empty })
-    }
-
-    /// The small rows alone, n × n, for work that takes no points back. A row of zeros is one here too: it has no
-    /// direction, though the ridge lends it one.
-    pub fn into_rows(mut self) -> Vec<f64> {
-        let n = self.n;
-        self.empty.iter().for_each(|&i| self.rows[i * n..(i + 1) * n].fill(0.0));
-        self.rows
+        Ok(Self { n, rows, empty, spread })
     }
 
     /// Points of the small space (m × n) as points of the table (m × d).
@@ -157,5 +184,30 @@ mod tests {
         };
         let back = reduced.restore(&mean(&reduced.rows, n), &table, &context).unwrap();
         assert!(back.iter().zip(mean(&x, d)).all(|(a, b)| (a - b).abs() < 1e-8));
+    }
+
+    #[test]
+    fn copies_and_empty_rows_stay_what_they_are() {
+        let (n, d) = (30, 200);
+        let mut x = Stream::new(1).values(n * d);
+        x.copy_within(0..3 * d, 10 * d);
+        x[7 * d..8 * d].fill(0.0);
+        let scaling = Scaling::identity(d);
+        let context = Context::new(2, &Silent).unwrap();
+        let of = |x: &[f64]| {
+            let table = Table::new(DenseRef::new(x, n, d).unwrap().into(), &scaling);
+            turned(&table, &context).unwrap()
+        };
+        let (rows, m) = of(&x).unwrap();
+        assert_eq!(m, n - 3);
+        let row = |i: usize| &rows[i * m..(i + 1) * m];
+        assert!((0..3).all(|i| row(i) == row(10 + i)) && row(7).iter().all(|&v| v == 0.0));
+        for (i, j) in [(0, 0), (3, 7), (12, 2), (29, 11), (20, 21)] {
+            let full = simd::dot(&x[i * d..(i + 1) * d], &x[j * d..(j + 1) * d]);
+            assert!((full - simd::dot(row(i), row(j))).abs() < 1e-8, "{i} {j}");
+        }
+        // Beside a huge row the ridge is no longer small.
+        x[4 * d..5 * d].iter_mut().for_each(|v| *v *= 1e8);
+        assert!(of(&x).is_none());
     }
 }

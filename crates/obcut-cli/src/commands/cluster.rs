@@ -415,10 +415,13 @@ impl Job {
         let page = match &self.targets.report {
             Some(_) => {
                 let drawing = Instant::now();
-                let most = Sketch::sample(table.n_cols());
+                // No more than the core, which had to fit into memory as well.
+                let core = large::core_rows(&self.params, table.n_cols());
+                let most = Sketch::sample(table.n_cols()).min(core);
                 let chosen = keeper.spill.choose(&sizes, most)?;
                 let threads = self.params.threads;
-                let sketching = || Sketch::of_source(&model, &table, &chosen, threads, watch);
+                let sketching =
+                    || Sketch::of_source(&model, &table, &chosen, weights, threads, watch);
                 let sketch = interrupt::watched(sketching).map_err(about_file)?;
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
                 let known = self.known(&input, scores.as_ref(), &stages);

@@ -108,10 +108,17 @@ fn cluster_table(facts: &Clustering) -> Table {
         }));
         row
     });
+    let looked_at = facts.sketch.as_ref().and_then(|sketch| sketch.looked_at);
+    let sampled = match looked_at.filter(|_| means.is_some()) {
+        Some(n) => format!(" Mean margins are of {}.", plural(n, "row")),
+        None => String::new(),
+    };
     Table {
         caption: Caption::new(
             "All clusters",
-            "Nearest is the other cluster that a step from its rows to an anchor and back ends in most often.",
+            format!(
+                "Nearest is the other cluster that a step from its rows to an anchor and back ends in most often.{sampled}"
+            ),
         ),
         columns,
         rows: rows.collect(),

@@ -61,7 +61,7 @@ fn sparse_rows_and_rows_by_a_model_give_the_same_sketch() {
         CsrRef::new(Ints::I64(&offsets), Ints::I64(&columns), &x, 2).unwrap().into();
     let found = fit(&sparse, None, &Params::new(2), &Silent).unwrap();
     let a = Sketch::of_fit(&found, &sparse, None, 1, &Silent).unwrap();
-    let b = Sketch::of_rows(&found.model, &dense, 1, &Silent).unwrap();
+    let b = Sketch::of_rows(&found.model, &dense, None, 1, &Silent).unwrap();
     assert_eq!((a.map.rows, a.map.labels, a.typical), (b.map.rows, b.map.labels, b.typical));
 }
 
@@ -103,7 +103,8 @@ fn rows_in_pieces_keep_their_numbers() {
     let found = fit(&samples, None, &params, &Silent).unwrap();
     let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("double precision") };
     let source = Apart(values, 5);
-    let of = |rows: &[u64]| Sketch::of_source(&found.model, &source, rows, 2, &Silent).unwrap();
+    let of =
+        |rows: &[u64]| Sketch::of_source(&found.model, &source, rows, None, 2, &Silent).unwrap();
     let all: Vec<u64> = (0..9_000).collect();
     assert_eq!(of(&all), Sketch::of_fit(&found, &samples, None, 1, &Silent).unwrap());
 
@@ -121,6 +122,14 @@ fn rows_in_pieces_keep_their_numbers() {
     assert!(some.map.rows.iter().zip(&some.map.labels).all(|(&row, &label)| is_of(row, label)));
     for (j, rows) in some.typical.iter().enumerate() {
         assert!(!rows.is_empty() && rows.iter().all(|&row| is_of(row, j as u32)));
+    }
+    // Weights move the means, and with them what is typical: to the right, where the first feature is large.
+    let heavy: Vec<f64> = values.chunks_exact(5).map(|row| (4.0 * row[0]).exp()).collect();
+    let weights = Some(heavy.as_slice());
+    let right = Sketch::of_source(&found.model, &source, &chosen, weights, 2, &Silent).unwrap();
+    let first = |rows: &[u64]| rows.iter().map(|&row| values[row as usize * 5]).sum::<f64>();
+    for (moved, plain) in right.typical.iter().zip(&some.typical) {
+        assert!(first(moved) > first(plain));
     }
     for u in some.margins.unwrap().uncertain {
         assert!(is_of(u.row, u.label));
