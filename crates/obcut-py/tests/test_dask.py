@@ -350,8 +350,16 @@ def test_without_workers_a_fit_ends(X, monkeypatch):
         assert time.monotonic() - start < 40
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C is heard, also where the tests were started in the background and inherit that it is not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("seconds", [0.3, 1.0])
-def test_a_fit_is_cancelled_within_a_second(client, X, seconds):
+def test_a_fit_is_cancelled_within_a_second(client, X, seconds, interruptible):
     table = parts(X, (100,) * 80).map_blocks(slow, 0.1, dtype=np.float32)
     pressed = []
 

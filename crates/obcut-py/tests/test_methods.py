@@ -87,7 +87,7 @@ def test_labels_do_not_depend_on_threads(kind):
 
 def test_memory_is_told_before_the_start():
     X = np.zeros((4000, 2))
-    with pytest.raises(ValueError, match="needs .* GB for 4000 rows; limit 0 GB"):
+    with pytest.raises(ValueError, match="needs .* MB for 4000 rows; limit 0 MB"):
         _methods.LSC(n_clusters=2, memory=1000).fit(X)
 
 
