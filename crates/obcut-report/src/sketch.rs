@@ -163,6 +163,8 @@ impl Sketch {
         let matrix = gathered(source, rows, observer)?;
         let weights: Option<Vec<f64>> =
             weights.map(|weights| rows.iter().map(|&row| weights[row as usize]).collect());
+        // Where the weight lies elsewhere, these rows count alike.
+        let weights = weights.filter(|weights| weights.iter().any(|&weight| weight > 0.0));
         let samples = matrix.samples()?;
         let mut sketch = Self::of_rows(model, &samples, weights.as_deref(), threads, observer)?;
         let number = |row: &mut u64| *row = rows[*row as usize];

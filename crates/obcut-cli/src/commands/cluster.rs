@@ -395,7 +395,7 @@ impl Job {
         let saved = keeper.saved.as_deref();
         let fitting = || large::fit_rows(&table, weights, &self.params, watch, &keeper, saved);
         let found = interrupt::watched(fitting).map_err(about_file)?;
-        let LargeFit { mut model, trace, warnings } = found;
+        let LargeFit { mut model, trace, mut warnings } = found;
         model.set_feature_names(table.feature_names.clone().unwrap_or_default());
         let truth = table.truth.as_ref();
         let scores = match truth {
@@ -422,10 +422,18 @@ impl Job {
                 let threads = self.params.threads;
                 let sketching =
                     || Sketch::of_source(&model, &table, &chosen, weights, threads, watch);
-                let sketch = interrupt::watched(sketching).map_err(about_file)?;
+                // Rows that cannot be read again cost the pictures, not the fit.
+                let sketch = match interrupt::watched(sketching) {
+                    Ok(sketch) => Some(sketch),
+                    Err(obcut::Error::Cancelled) => return Err(obcut::Error::Cancelled.into()),
+                    Err(error) => {
+                        warnings.push(format!("the report has no pictures of the rows: {error}"));
+                        None
+                    }
+                };
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
                 let known = self.known(&input, scores.as_ref(), &stages);
-                let known = Clustering { sketch: Some(sketch), ..known };
+                let known = Clustering { sketch, ..known };
                 Some(page::html(page::of_large(&model, &trace, &warnings), known))
             }
             None => None,

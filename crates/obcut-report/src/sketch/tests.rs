@@ -123,6 +123,10 @@ fn rows_in_pieces_keep_their_numbers() {
     for (j, rows) in some.typical.iter().enumerate() {
         assert!(!rows.is_empty() && rows.iter().all(|&row| is_of(row, j as u32)));
     }
+    let nothing = vec![0.0; 9_000];
+    let zero = Some(nothing.as_slice());
+    let alike = Sketch::of_source(&found.model, &source, &chosen, zero, 2, &Silent).unwrap();
+    assert_eq!(alike, some);
     // Weights move the means, and with them what is typical: to the right, where the first feature is large.
     let heavy: Vec<f64> = values.chunks_exact(5).map(|row| (4.0 * row[0]).exp()).collect();
     let weights = Some(heavy.as_slice());
