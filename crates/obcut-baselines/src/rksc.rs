@@ -19,8 +19,8 @@ use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::affinity::Affinity;
 use crate::pieces::embedding::{trivial_first, unit_rows};
-use crate::pieces::knn::{self, Neighbor};
 use crate::pieces::means::{Flavour, cluster_points};
+use obcut::knn::{self, Neighbor};
 
 /// Eigenvalues this near to 1 are one value, repeated since the graph is in pieces.
 const REPEATED: f64 = 1e-8;

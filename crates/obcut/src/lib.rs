@@ -30,6 +30,8 @@ pub mod block;
 #[doc(hidden)]
 pub mod kmeans;
 #[doc(hidden)]
+pub mod knn;
+#[doc(hidden)]
 pub mod linalg;
 #[doc(hidden)]
 pub mod normalize;
@@ -57,8 +59,8 @@ pub use solver::choose::Tried;
 pub use solver::explain::{ClusterInfo, Explanation, FeatureInfo};
 pub use solver::model::{ClusterScores, Model};
 pub use solver::params::{
-    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Params,
-    Reduce, RowSolver, Scale, SweepOrder,
+    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
+    Params, Reduce, RowSolver, Scale, SweepOrder,
 };
 pub use solver::path::{KPath, KTried};
 pub use solver::rule::RowScore;

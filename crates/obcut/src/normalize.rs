@@ -8,6 +8,7 @@
 //! same to the method for the reason above.
 
 mod columns;
+mod spread;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ use crate::parallel::Context;
 use crate::solver::params::Scale;
 pub(crate) use columns::{Columns, second_len, second_terms};
 use columns::{Entries, add_entries};
+pub(crate) use spread::{Quantiles, Sliver, quantiles};
 
 /// Share of zeros above which non-negative data count as sparse counts.
 const SPARSE_COUNTS: f64 = 0.95;
@@ -26,7 +28,8 @@ const LIMIT: f64 = 1e150;
 /// The same for single precision that is not rescaled.
 const LIMIT_F32: f64 = 1e15;
 
-/// What is done to a row: `(x - shift) * factor` by feature, or `x / |x| - shift` for unit rows.
+/// What is done to a row: `(x - shift) * factor` by feature, or `y / |y| - shift` with `y = x * factor` for
+/// unit rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     /// Which scaling, never `Auto`.
@@ -48,12 +51,68 @@ impl Scaling {
         kind: Scale,
         context: &Context<'_>,
     ) -> Result<Self, Error> {
-        match samples {
-            Samples::Dense32(x) => fit(x, weights, kind, context, true),
-            Samples::Dense64(x) => fit(x, weights, kind, context, false),
-            Samples::Sparse32(x) => fit(x, weights, kind, context, false),
-            Samples::Sparse64(x) => fit(x, weights, kind, context, false),
+        Ok(Self::fit_and_look(samples, weights, kind, context)?.0)
+    }
+
+    /// The same, with the columns most of whose values lie in a sliver of their range.
+    pub(crate) fn fit_and_look(
+        samples: &Samples<'_>,
+        weights: Option<&[f64]>,
+        kind: Scale,
+        context: &Context<'_>,
+    ) -> Result<(Self, Vec<Sliver>), Error> {
+        let (mut scaling, columns) = match samples {
+            Samples::Dense32(x) => fit(x, weights, kind, context, true)?,
+            Samples::Dense64(x) => fit(x, weights, kind, context, false)?,
+            Samples::Sparse32(x) => fit(x, weights, kind, context, false)?,
+            Samples::Sparse64(x) => fit(x, weights, kind, context, false)?,
+        };
+        if !scaling.needs_quantiles(samples) {
+            return Ok((scaling, Vec::new()));
         }
+        let found = quantiles(samples, weights, context)?;
+        let slivers = scaling.take_quantiles(kind, &found, (&columns.min, &columns.max));
+        Ok((scaling, slivers))
+    }
+
+    /// Whether quantiles change the scaling, or warn of columns with values far away.
+    pub(crate) fn needs_quantiles(&self, samples: &Samples<'_>) -> bool {
+        match self.kind {
+            Scale::Robust => true,
+            Scale::MinMax => !samples.is_sparse(),
+            _ => false,
+        }
+    }
+
+    /// Brings quantiles in: all features of a robust scaling are measured by their quartiles; of an
+    /// automatic min-max scaling those by the span of most values that have a few far away. Returns
+    /// the latter.
+    pub(crate) fn take_quantiles(
+        &mut self,
+        asked: Scale,
+        found: &[Quantiles],
+        (min, max): (&[f64], &[f64]),
+    ) -> Vec<Sliver> {
+        let inverse = |span: f64| {
+            if span > 0.0 && (1.0 / span).is_finite() { Some(1.0 / span) } else { None }
+        };
+        let mut slivers = Vec::new();
+        for (f, quantiles) in found.iter().enumerate() {
+            let range = max[f] - min[f];
+            let sliver = quantiles.sliver(f, range);
+            if self.kind == Scale::Robust {
+                // Where the quartiles are equal, the span of most values, then the range.
+                let span = inverse(quantiles.third - quantiles.first)
+                    .or_else(|| inverse(quantiles.span()));
+                self.factor[f] = span.unwrap_or(self.factor[f]);
+            } else if let Some(sliver) = sliver {
+                slivers.push(sliver);
+                if asked == Scale::Auto {
+                    self.factor[f] = inverse(quantiles.span()).unwrap_or(self.factor[f]);
+                }
+            }
+        }
+        slivers
     }
 
     /// The same without moving the mean to the origin, for methods that go by inner products.
@@ -64,7 +123,7 @@ impl Scaling {
     ) -> Result<Self, Error> {
         let mut scaling = Self::fit(samples, None, kind, context)?;
         match scaling.kind {
-            Scale::MinMax => scaling.shift = minima(samples, context)?,
+            Scale::MinMax | Scale::Robust => scaling.shift = minima(samples, context)?,
             // The mean is what the standard scaling takes away.
             Scale::Standard => {}
             _ => scaling.shift.fill(0.0),
@@ -76,7 +135,8 @@ impl Scaling {
     pub fn apply(&self, points: &mut [f64]) {
         let d = self.shift.len();
         for point in points.chunks_exact_mut(d) {
-            if self.kind == Scale::UnitRows {
+            if self.kind.is_unit() {
+                point.iter_mut().zip(&self.factor).for_each(|(v, f)| *v *= f);
                 let norm = point.iter().map(|v| v * v).sum::<f64>().sqrt();
                 let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
                 point.iter_mut().zip(&self.shift).for_each(|(v, s)| *v = *v * inverse - s);
@@ -94,7 +154,7 @@ impl Scaling {
         let d = self.shift.len();
         for point in points.chunks_exact_mut(d) {
             for f in 0..d {
-                point[f] = if self.kind == Scale::UnitRows {
+                point[f] = if self.kind.is_unit() {
                     point[f] + self.shift[f]
                 } else if self.factor[f] > 0.0 {
                     point[f] / self.factor[f] + self.shift[f]
@@ -208,7 +268,7 @@ fn fit<E: Entries>(
     kind: Scale,
     context: &Context<'_>,
     single: bool,
-) -> Result<Scaling, Error> {
+) -> Result<(Scaling, Columns), Error> {
     let (n, d) = x.shape();
     let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
     let limit = limit(single, kind);
@@ -236,7 +296,7 @@ fn fit<E: Entries>(
     )?;
     columns.settle(limit)?;
     let kind = columns.kind(kind);
-    let mean = columns.means();
+    let mean = columns.known(kind);
     let second = match second_len(kind, d) {
         0 => Vec::new(),
         len => second_pass(len, n, context, |i, part: &mut Vec<f64>| {
@@ -244,7 +304,7 @@ fn fit<E: Entries>(
             second_terms(x, i, kind, &mean, |slot, term| part[slot] += w * term);
         })?,
     };
-    Ok(columns.scaling(kind, mean, &second))
+    Ok((columns.scaling(kind, mean, &second), columns))
 }
 
 /// The largest magnitude that is accepted.
@@ -329,10 +389,53 @@ mod tests {
             x[i * 40 + i] = 3.0;
         }
         let (kind, _) = scaled(DenseRef::new(&x, 10, 40).unwrap().into(), None, Scale::Auto);
+        assert_eq!(kind, Scale::Idf);
+        // Fractions are no counts: they may be weighted already.
+        x[0] = 2.5;
+        let (kind, _) = scaled(DenseRef::new(&x, 10, 40).unwrap().into(), None, Scale::Auto);
         assert_eq!(kind, Scale::UnitRows);
         x[7] = -1.0;
         let (kind, _) = scaled(DenseRef::new(&x, 10, 40).unwrap().into(), None, Scale::Auto);
         assert_eq!(kind, Scale::MinMax);
+    }
+
+    #[test]
+    fn rare_words_weigh_more_and_weights_are_copies() {
+        // Word 0 is in every document, word 1 in the first alone.
+        let x = [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+        let context = Context::new(2, &Silent).unwrap();
+        let four: Samples<'_> = DenseRef::new(&x, 4, 2).unwrap().into();
+        let scaling = Scaling::fit(&four, None, Scale::Idf, &context).unwrap();
+        let idf = |present: f64| ((1.0 + 4.0) / (1.0 + present)).ln() + 1.0f64;
+        assert!((scaling.factor[0] - idf(4.0)).abs() < 1e-15);
+        assert!((scaling.factor[1] - idf(1.0)).abs() < 1e-15);
+        let two: Samples<'_> = DenseRef::new(&x[..4], 2, 2).unwrap().into();
+        let weighted = Scaling::fit(&two, Some(&[1.0, 3.0]), Scale::Idf, &context).unwrap();
+        assert_eq!(weighted.factor, scaling.factor);
+        let table = Table::new(four, &scaling);
+        let (mut first, mut second) = ([0.0; 2], [0.0; 2]);
+        table.row(0, &mut first);
+        table.row(1, &mut second);
+        let length = idf(4.0).hypot(idf(1.0));
+        assert!((first[0] + scaling.shift[0] - idf(4.0) / length).abs() < 1e-12);
+        assert!((first[1] + scaling.shift[1] - idf(1.0) / length).abs() < 1e-12);
+        assert!((second[0] + scaling.shift[0] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_few_values_far_away_do_not_stretch_the_automatic_scaling() {
+        let mut x: Vec<f64> = (0..1000).map(|i| f64::from(i % 100)).collect();
+        x[500] = 1e6;
+        let context = Context::new(1, &Silent).unwrap();
+        let samples: Samples<'_> = DenseRef::new(&x, 1000, 1).unwrap().into();
+        let (auto, slivers) = Scaling::fit_and_look(&samples, None, Scale::Auto, &context).unwrap();
+        assert_eq!((auto.kind, slivers.len(), slivers[0].column), (Scale::MinMax, 1, 0));
+        assert!((auto.factor[0] - 0.01).abs() < 5e-4, "{}", auto.factor[0]);
+        let (named, slivers) =
+            Scaling::fit_and_look(&samples, None, Scale::MinMax, &context).unwrap();
+        assert_eq!((named.factor[0], slivers.len()), (1e-6, 1));
+        let robust = Scaling::fit(&samples, None, Scale::Robust, &context).unwrap();
+        assert!((robust.factor[0] - 0.02).abs() < 1e-3, "{}", robust.factor[0]);
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Gathered<'_> {
 impl<'a> Table<'a> {
     pub fn new(samples: Samples<'a>, scaling: &'a Scaling) -> Self {
         let zero = if samples.is_sparse() {
-            let unit = scaling.kind == Scale::UnitRows;
+            let unit = scaling.kind.is_unit();
             let scaled = |(s, f): (&f64, &f64)| if unit { -s } else { -s * f };
             scaling.shift.iter().zip(&scaling.factor).map(scaled).collect()
         } else {
@@ -247,11 +247,12 @@ impl<'a> Table<'a> {
     #[inline(always)]
     fn load_row<T: Real, U: Real>(&self, x: &[T], out: &mut [U]) {
         let Scaling { kind, shift, factor } = self.scaling;
-        if *kind == Scale::UnitRows {
-            let norm = x.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>().sqrt();
+        if kind.is_unit() {
+            let scaled = |(v, f): (&T, &f64)| v.to_f64() * f;
+            let norm = x.iter().zip(factor).map(scaled).map(|v| v * v).sum::<f64>().sqrt();
             let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
-            for (out, (v, s)) in out.iter_mut().zip(x.iter().zip(shift)) {
-                *out = U::from_f64(v.to_f64() * inverse - s);
+            for (out, (v, s)) in out.iter_mut().zip(x.iter().zip(factor).map(scaled).zip(shift)) {
+                *out = U::from_f64(v * inverse - s);
             }
         } else {
             for (out, (v, (s, f))) in out.iter_mut().zip(x.iter().zip(shift.iter().zip(factor))) {
@@ -262,11 +263,11 @@ impl<'a> Table<'a> {
 
     /// 1/|x| when rows are scaled to unit length, else 1 (sparse rows).
     fn row_factor(&self, i: usize) -> f64 {
-        if self.scaling.kind != Scale::UnitRows {
+        if !self.scaling.kind.is_unit() {
             return 1.0;
         }
         let mut norm = 0.0;
-        self.stored(i, |_, v| norm += v * v);
+        self.stored(i, |f, v| norm += (v * self.scaling.factor[f]).powi(2));
         if norm > 0.0 { 1.0 / norm.sqrt() } else { 0.0 }
     }
 
@@ -433,7 +434,8 @@ mod tests {
     use crate::parallel::Context;
     use crate::random::Stream;
 
-    const KINDS: [Scale; 4] = [Scale::MinMax, Scale::Standard, Scale::UnitRows, Scale::None];
+    const KINDS: [Scale; 6] =
+        [Scale::MinMax, Scale::Standard, Scale::Robust, Scale::UnitRows, Scale::Idf, Scale::None];
 
     /// Some dense values with zeros, and the same as sparse rows.
     fn data(n: usize, d: usize) -> (Vec<f64>, Csr<f64>) {

@@ -13,7 +13,7 @@ use crate::table::Table;
 /// No unit: the row has weight zero.
 pub const ABSENT: u32 = u32::MAX;
 
-/// Distinct rows with their weights, in the order of their first appearance.
+/// Distinct rows with their weights, in the order of their keys.
 pub struct Units {
     /// First row of every unit.
     pub first: Vec<u32>,
@@ -81,17 +81,33 @@ impl Units {
                 units.weight[unit as usize] += weight;
             }
         }
-        units.total = units.weight.iter().sum();
+        units.sort();
         Ok(units)
+    }
+
+    /// Brings the units into the order of their keys, so that no later sum or choice can follow the order
+    /// of the rows.
+    fn sort(&mut self) {
+        let mut order: Vec<u32> = (0..self.first.len() as u32).collect();
+        order.sort_by_key(|&u| self.key[u as usize]);
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(at, &u)| place[u as usize] = at as u32);
+        self.first = order.iter().map(|&u| self.first[u as usize]).collect();
+        self.weight = order.iter().map(|&u| self.weight[u as usize]).collect();
+        self.key = order.iter().map(|&u| self.key[u as usize]).collect();
+        for unit in self.of_row.iter_mut().filter(|unit| **unit != ABSENT) {
+            *unit = place[*unit as usize];
+        }
+        self.total = self.weight.iter().sum();
     }
 
     pub fn n(&self) -> usize {
         self.first.len()
     }
 
-    /// Whether the units are simply the rows.
+    /// Whether the units are simply the rows, in their order.
     pub fn is_identity(&self) -> bool {
-        self.first.len() == self.of_row.len()
+        self.first.len() == self.of_row.len() && self.first.is_sorted()
     }
 }
 
@@ -113,7 +129,8 @@ mod tests {
         let a = Units::new(&a, Some(&[2.0, 1.0, 0.0]), &context).unwrap();
         let b = Units::new(&b, None, &context).unwrap();
         assert_eq!((&a.weight, &a.key), (&b.weight, &b.key));
-        assert_eq!(a.of_row, [0, 1, ABSENT]);
-        assert_eq!(b.of_row, [0, 0, 1]);
+        let (first, second) = (a.of_row[0], a.of_row[1]);
+        assert_eq!((first.min(second), first.max(second), a.of_row[2]), (0, 1, ABSENT));
+        assert_eq!(b.of_row, [first, first, second]);
     }
 }

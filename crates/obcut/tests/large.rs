@@ -222,7 +222,7 @@ fn a_core_finds_what_all_rows_find() {
             score(&fitted(&data.matrix, None, &core(k))),
             score(&fitted(&data.matrix, None, &all(k))),
         );
-        assert!(found > floor && found > whole - 0.02, "{found} {whole}");
+        assert!(found > floor && found > whole - 0.02, "{k} clusters: {found} {whole}");
     }
 }
 

@@ -73,7 +73,7 @@ fn a_choice_on_a_sample_of_the_rows_is_the_same_for_any_threads_and_order() {
     let one = fit_ok(&data.matrix, None, &Params { threads: 1, ..params.clone() });
     let three = fit_ok(&data.matrix, None, &Params { threads: 3, ..params.clone() });
     assert_eq!((&one.labels, &one.model), (&three.labels, &three.model));
-    assert_eq!(one.trace.tried.len(), 3);
+    assert!(one.trace.tried.len() > 3);
     assert_eq!(one.trace.tried.iter().filter(|t| t.kept).count(), 1);
     let samples = data.matrix.samples().unwrap();
     assert_eq!(one.labels, one.model.predict(&samples, 2, &Silent).unwrap());

@@ -8,7 +8,7 @@ use obcut::Error;
 use obcut::parallel::Context;
 use obcut::table::Table;
 
-use super::knn::{self, Measure, Neighbor};
+use obcut::knn::{self, Measure, Neighbor};
 
 /// Neighbours that are looked up first.
 const FIRST: usize = 64;

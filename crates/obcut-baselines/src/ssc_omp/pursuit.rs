@@ -17,7 +17,7 @@ use obcut::{Error, Graph};
 
 use super::Form;
 use super::tiles::{Columns, Probe, Tile};
-use crate::pieces::stretches::stretches;
+use obcut::knn::stretches::stretches;
 
 /// Rows in a group at least, where rows are long.
 const FEWEST: usize = 16;

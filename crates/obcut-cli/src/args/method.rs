@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use obcut::{
-    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn,
+    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
     ParamError, Params, Reduce, RowSolver, Run, Scale, SweepOrder,
 };
 use obcut_baselines::Method;
@@ -53,6 +53,13 @@ pub struct MethodArgs {
     #[arg(long, value_name = "HOW", value_parser = word::<Scale>())]
     #[arg(help_heading = METHOD)]
     pub scale: Option<Scale>,
+    /// What distance means [default: euclidean]
+    #[arg(long, value_name = "WHICH", value_parser = word::<Metric>())]
+    #[arg(help_heading = METHOD)]
+    pub metric: Option<Metric>,
+    /// How much equal cluster sizes count in the choice of '--graph auto', from 0 to 1 [default: 0.25]
+    #[arg(long, value_name = "B", help_heading = METHOD, allow_negative_numbers = true)]
+    pub balance: Option<f64>,
     /// Where the labels start: spectral, kmeans, or a file of labels [default: spectral]
     #[arg(long, value_name = "START", help_heading = METHOD)]
     pub init: Option<String>,
@@ -169,6 +176,8 @@ impl MethodArgs {
             anchor_sets,
             neighbors,
             scale,
+            metric,
+            balance,
             init,
             lambda,
             n_init,
@@ -182,6 +191,8 @@ impl MethodArgs {
         set(&mut params.n_anchor_sets, &anchor_sets.map(Some));
         set(&mut params.n_neighbors, neighbors);
         set(&mut params.scale, scale);
+        set(&mut params.metric, metric);
+        set(&mut params.balance, balance);
         set(&mut params.lambda, lambda);
         set(&mut params.n_init, n_init);
         set(&mut params.seed, seed);
@@ -231,6 +242,8 @@ impl MethodArgs {
             ("--anchor-sets", anchor_sets.is_some()),
             ("--neighbors", neighbors.is_some()),
             ("--scale", scale.is_some()),
+            ("--metric", self.metric.is_some()),
+            ("--balance", self.balance.is_some()),
             ("--init", self.init.is_some()),
             ("--lambda", self.lambda.is_some()),
             ("--n-init", self.n_init.is_some()),
@@ -385,6 +398,8 @@ mod tests {
             graph,
             effort,
             scale,
+            metric,
+            balance,
             init,
             lambda,
             lambda_scale,
@@ -407,6 +422,8 @@ mod tests {
             graph.name().to_string(),
             effort.name().into(),
             scale.name().into(),
+            metric.name().into(),
+            balance.to_string(),
             init.name().into(),
             lambda.to_string(),
             lambda_scale.name().into(),

@@ -1,8 +1,8 @@
 //! What the words of the settings mean, for `--help`.
 
 use obcut::{
-    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, LambdaScale, Learn, Reduce,
-    RowSolver, Scale, SweepOrder,
+    AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, LambdaScale, Learn, Metric,
+    Reduce, RowSolver, Scale, SweepOrder,
 };
 
 /// A setting that is one of a few words.
@@ -36,22 +36,29 @@ macro_rules! words {
 
 words! {
     GraphKind {
-        Auto => "try the others and unions of them, keep the best by a score without labels",
+        Auto => "try several graphs, trees and k-means, keep the best by a score without labels",
         Global => "best mixture of all anchors, largest entries kept (the paper)",
         Local => "best mixture of the nearest anchors",
         Distance => "closed form from the distances to the nearest anchors",
+        Neighbors => "closed form from the distances to the nearest rows",
     }
     Effort {
-        Fast => "two graphs and their union, judged on 10,000 rows",
-        Auto => "three graphs, two unions, two starts, judged on 20,000 rows",
-        Thorough => "more anchor sets and unions, judged on 100,000 rows",
+        Fast => "graphs between rows and anchors, trees and k-means, judged on 10,000 rows",
+        Auto => "graphs of nearest rows as well, judged on 20,000 rows",
+        Thorough => "more graphs and anchor sets, judged on 100,000 rows",
     }
     Scale {
-        Auto => "unit rows when no value is negative and more than 95 % are zero, else minmax",
+        Auto => "for counts with more than 95 % zeros idf or unit, else minmax that a few far values do not stretch",
         MinMax => "every feature to [0, 1]",
         Standard => "every feature to mean 0 and deviation 1",
+        Robust => "every feature to median 0, in units of the distance between its quartiles",
         UnitRows => "every row to length 1",
+        Idf => "counts times inverse document frequencies, then unit",
         None => "nothing",
+    }
+    Metric {
+        Euclidean => "the distance of the scaled rows",
+        Cosine => "the angle between rows, which are brought to length 1",
     }
     AnchorWeights {
         None => "all alike (the paper)",

@@ -71,20 +71,28 @@ class OBCut(
     n_clusters : int, "auto" or tuple (low, high), default=8
         Number of clusters. "auto" chooses it from the data, a tuple from that
         range, both ends included.
-    graph : {"auto", "distance", "local", "global"}, default="auto"
-        How a row is linked to the anchors: by the distances to its nearest ones, as
-        the best mixture of its nearest ones, or as the best mixture of all of them
-        (the paper). "auto" tries them and two unions, and keeps the best by a score
-        that needs no labels.
+    graph : {"auto", "distance", "local", "global", "neighbors"}, default="auto"
+        How rows are linked: to anchors by the distances to the nearest ones, as the
+        best mixture of the nearest ones, or as the best mixture of all of them (the
+        paper), or to their nearest rows. "auto" tries several graphs, trees and
+        k-means, and keeps the best by a score that needs no labels.
     n_anchors : "auto" or int, default="auto"
         Anchors in a set.
     n_anchor_sets : int or None, default=None
         Independent anchor sets side by side. None is 5 for the global graph, else 1.
     n_neighbors : int, default=5
         Anchors that a row is linked to at first.
-    scale : {"auto", "minmax", "standard", "unit", "none"}, default="auto"
-        What is done to the features first: to [0, 1], to mean 0 and deviation 1, rows
-        to unit length, or nothing. "auto" is "unit" for sparse counts, else "minmax".
+    scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="auto"
+        What is done to the features first: to [0, 1], to mean 0 and deviation 1, to
+        the distance between the quartiles, rows to unit length, counts times inverse
+        document frequencies and then rows to unit length, or nothing. "auto" is "idf"
+        for sparse counts, "unit" for other sparse non-negative data, else "minmax",
+        where columns with a few values far away are scaled by the span of the others.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        What distance means. "cosine" brings rows to unit length.
+    balance : float, default=0.25
+        How much equal cluster sizes count in the automatic choice, from 0 (not at
+        all) to 1.
     init : {"spectral", "kmeans"} or array-like of shape (n_samples,), default="spectral"
         Where the labels start: the spectral embedding of the graph, k-means, or given
         labels from 0 to ``n_clusters - 1``.
@@ -209,11 +217,13 @@ class OBCut(
 
     _parameter_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), tuple],
-        "graph": [StrOptions({"auto", "distance", "local", "global"})],
+        "graph": [StrOptions({"auto", "distance", "local", "global", "neighbors"})],
         "n_anchors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_anchor_sets": [Interval(Integral, 1, None, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "scale": [StrOptions({"auto", "minmax", "standard", "unit", "none"})],
+        "scale": [StrOptions({"auto", "minmax", "standard", "robust", "unit", "idf", "none"})],
+        "metric": [StrOptions({"euclidean", "cosine"})],
+        "balance": [Interval(Real, 0, 1, closed="both")],
         "init": [StrOptions({"spectral", "kmeans"}), "array-like"],
         "anchor_weights": [StrOptions({"degree", "none"}), None],
         "lam": [Interval(Real, 0, None, closed="left")],
@@ -250,6 +260,8 @@ class OBCut(
         n_anchor_sets: int | None = None,
         n_neighbors: int = 5,
         scale: str = "auto",
+        metric: str = "euclidean",
+        balance: float = 0.25,
         init: str | ArrayLike = "spectral",
         anchor_weights: str | None = "degree",
         lam: float = 1.0,
@@ -282,6 +294,8 @@ class OBCut(
         self.n_anchor_sets = n_anchor_sets
         self.n_neighbors = n_neighbors
         self.scale = scale
+        self.metric = metric
+        self.balance = balance
         self.init = init
         self.anchor_weights = anchor_weights
         self.lam = lam

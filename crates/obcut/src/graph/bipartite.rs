@@ -138,7 +138,9 @@ impl Builder {
                 block.distances(r, chosen, distances);
                 by_distance(work);
             }
-            GraphKind::Auto => unreachable!("a part has one kind"),
+            GraphKind::Auto | GraphKind::Neighbors => {
+                unreachable!("a part links rows to anchors in one way")
+            }
         }
         self.emit(linked, work);
     }

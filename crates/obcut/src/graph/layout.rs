@@ -11,7 +11,7 @@ use crate::solver::params::GraphKind;
 /// One kind of links to a stretch of the anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Part {
-    /// Never `Auto`.
+    /// One of the kinds of links to anchors.
     pub kind: GraphKind,
     /// First of its anchors.
     pub first: usize,
@@ -85,7 +85,7 @@ impl Layout {
             && self.0.iter().all(|p| {
                 let count = p.per_set.checked_mul(p.n_sets);
                 let end = count.and_then(|c| c.checked_add(p.first));
-                p.kind != GraphKind::Auto
+                GraphKind::NAMED.contains(&p.kind)
                     && count.is_some_and(|c| c > 0)
                     && end.is_some_and(|end| end <= n_anchors)
                     && p.weight.is_finite()

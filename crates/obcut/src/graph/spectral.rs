@@ -29,7 +29,7 @@ const DENSE_ANCHORS: usize = 3000;
 const SPREAD: f64 = 0.1;
 
 /// k-means on the embedding.
-const DISCRETISE: Schedule = Schedule {
+pub(crate) const DISCRETISE: Schedule = Schedule {
     seeding: Seeding::PlusPlus,
     iterations: 50,
     restarts: 5,
@@ -74,9 +74,9 @@ pub(crate) fn start(
     stream: Stream,
     context: &Context<'_>,
 ) -> Result<SpectralStart, Error> {
-    let spectrum = spectrum(graph, weights, k, anchors, stream.named("eigen"), context)?;
+    let spectrum = spectrum(graph, weights, (k, k), anchors, stream.named("eigen"), context)?;
     let n_fragments = spectrum.n_fragments;
-    let labels = spectrum.labels(graph, (weights, keys), k, DISCRETISE, stream, context)?;
+    let labels = spectrum.labels(graph, (weights, keys), (k, k), DISCRETISE, stream, context)?;
     Ok(SpectralStart { labels, n_fragments })
 }
 
@@ -91,11 +91,11 @@ pub(crate) struct Spectrum {
     pub n_fragments: usize,
 }
 
-/// The `k` leading eigenvectors of a graph.
+/// The `q` leading eigenvectors of a graph that is cut into `k` clusters.
 pub(crate) fn spectrum(
     graph: &Graph,
     weights: &[f64],
-    k: usize,
+    (k, q): (usize, usize),
     anchors: Option<Coordinates<'_>>,
     stream: Stream,
     context: &Context<'_>,
@@ -107,7 +107,7 @@ pub(crate) fn spectrum(
     let n_pieces = small.iter().filter(|s| !**s).count();
     let n_fragments = pieces.mass.iter().filter(|&&mass| mass > 0.0 && mass < smallest).count();
     if k == 1 {
-        return Ok(Spectrum { vectors: vec![1.0; m], k, values: vec![1.0], n_fragments });
+        return Ok(Spectrum { vectors: vec![1.0; m], k: 1, values: vec![1.0], n_fragments });
     }
     let repair = match anchors {
         _ if n_fragments == 0 => Repair::None,
@@ -115,6 +115,7 @@ pub(crate) fn spectrum(
         _ => Repair::Spread(SPREAD * weights.iter().sum::<f64>() / (m as f64).powi(2)),
     };
     let scale = inverse_roots(graph, weights, &repair);
+    let k = q;
     let (values, mut vectors) = if m <= DENSE_ANCHORS || !eigen::iterates(m, k) {
         let mut affinity = affinity(graph, weights, context)?;
         repair.apply(&mut affinity, m);
@@ -139,12 +140,25 @@ pub(crate) fn spectrum(
 }
 
 impl Spectrum {
-    /// Clusters the rows by the first `k` of the eigenvectors.
+    /// The eigenvectors carried over to the rows: N × q.
+    pub fn on_rows(&self, graph: &Graph) -> Vec<f64> {
+        let q = self.k;
+        let mut out = vec![0.0; graph.n_rows() * q];
+        for (i, out) in out.chunks_exact_mut(q).enumerate() {
+            let (columns, values) = graph.row(i);
+            for (&m, &v) in columns.iter().zip(values) {
+                axpy(v, &self.vectors[m as usize * q..(m as usize + 1) * q], out);
+            }
+        }
+        out
+    }
+
+    /// Clusters the rows into `k` by the first `q` of the eigenvectors.
     pub fn labels(
         &self,
         graph: &Graph,
         (weights, keys): (&[f64], &[u64]),
-        k: usize,
+        (k, q): (usize, usize),
         schedule: Schedule,
         stream: Stream,
         context: &Context<'_>,
@@ -153,9 +167,9 @@ impl Spectrum {
         if k == 1 {
             return Ok(vec![0; n]);
         }
-        let embedding = embed(graph, (&self.vectors, self.k), k, context)?;
-        let scaling = Scaling::identity(k);
-        let table = Table::new(DenseRef::new(&embedding, n, k)?.into(), &scaling);
+        let embedding = embed(graph, (&self.vectors, self.k), q, context)?;
+        let scaling = Scaling::identity(q);
+        let table = Table::new(DenseRef::new(&embedding, n, q)?.into(), &scaling);
         let rows = Weighted { table: &table, weights, keys };
         let stream = stream.named("discretise");
         let centers = kmeans::fit(&rows, k, schedule, stream, context, Stage::Start)?;

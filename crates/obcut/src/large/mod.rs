@@ -255,7 +255,7 @@ impl Large {
         let share = MARGIN * core_rows as f64 / n_rows as f64;
         let cap = if share < 1.0 { (share * 2f64.powi(64)) as u64 } else { u64::MAX };
         let task = Task(Kind::Scan(ScanTask {
-            limit: normalize::limit(single, params.scale),
+            limit: normalize::limit(single, params.scaling()),
             core_rows,
             cap,
             stream: Stream::new(params.seed).named("core"),
@@ -328,7 +328,7 @@ impl Large {
             // Many rows are equal: the core needs more of the hashes.
             return Ok(Step::Pass(Task(Kind::Scan(ScanTask { cap: u64::MAX, ..task }))));
         }
-        let kind = columns.kind(self.params.scale);
+        let kind = columns.kind(self.params.scaling());
         let largest_weight = scan.largest_weight;
         let mean = columns.weight / largest_weight / self.n_rows as f64;
         let others = (columns.weight / largest_weight - 1.0) / (columns.rows.max(2) - 1) as f64;
@@ -378,7 +378,17 @@ impl Large {
             }
         }
         check::check(&params, (rows.n_rows(), rows.n_cols()), Some(&scan.weights))?;
-        let (fit, notes) = fit_all(rows, Some(&scan.weights), Some(scaling), &params, observer)?;
+        let mut scaling = scaling.clone();
+        let mut slivers = Vec::new();
+        if scaling.needs_quantiles(rows) {
+            let context = Context::new(params.threads, observer)?;
+            let found = normalize::quantiles(rows, Some(&scan.weights), &context)?;
+            let range = (&scan.min[..], &scan.max[..]);
+            slivers = scaling.take_quantiles(params.scaling(), &found, range);
+        }
+        let (fit, mut notes) =
+            fit_all(rows, Some(&scan.weights), Some(&scaling), &params, observer)?;
+        notes.slivers = slivers;
         let weights = (scan.largest_weight, scan.unit);
         let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
         let core = fit.model.transform(rows, self.params.threads, observer)?;
@@ -388,10 +398,7 @@ impl Large {
         self.state.trace = fit.trace;
         self.state.trace.large =
             Some(LargeTrace { core_rows: scan.rows.len(), ..LargeTrace::default() });
-        // Labels that do not follow from the rule alone are no start for another one.
-        let Model { exceptions, prototypes, rule, .. } = &task.model;
-        let is_last =
-            !exceptions.is_empty() || prototypes.is_some() || rule.boost.iter().any(|&b| b != 0.0);
+        let is_last = task.model.prototypes.is_some();
         let task = Task(Kind::Round(Box::new(task)));
         self.state.step = Step::Round { task, before: None, is_last };
         Ok(())
@@ -413,7 +420,7 @@ impl Large {
             // The rule before keeps all clusters.
             return Ok(again(Model { rule: rule.clone(), ..task.model.clone() }, None, true));
         }
-        let rule = round.rule(&task)?;
+        let rule = round.rule(&task);
         let (moved, gain) = self.change(&task.model.rule, &rule)?;
         self.state.moved.push(moved);
         self.state.gain.push(gain);

@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::sums::{Grid, STRETCH};
 use super::task::{Piece, add};
 use crate::block::{Points, Scratch};
-use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::kmeans::nearest_point;
-use crate::linalg::factor;
 use crate::linalg::gemm::Real;
 use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
@@ -20,7 +18,6 @@ use crate::solver::explain::Moments;
 use crate::solver::model::Model;
 use crate::solver::rule::{Labeller, RowScore, Rule, top_two};
 use crate::solver::score;
-use crate::solver::update::embedding;
 use crate::table::Table;
 
 /// What a round needs to know.
@@ -107,31 +104,9 @@ impl Round {
         sums.iter().map(|&sum| scope.grid.value(sum) * scale).collect()
     }
 
-    /// The rule at the labels of this round.
-    pub fn rule(&self, task: &RoundTask) -> Result<Rule, Error> {
-        let Rule { n_clusters: k, anchor_weights, .. } = &task.model.rule;
-        let links = self.weights(&self.links, &task.scope);
-        let sizes = self.weights(&self.sizes, &task.scope);
-        let mut joined = links.clone();
-        for (row, a) in joined.chunks_exact_mut(*k).zip(anchor_weights) {
-            row.iter_mut().zip(&sizes).for_each(|(v, n)| {
-                *v *= if *n > 0.0 { a / n.sqrt() } else { 0.0 };
-            });
-        }
-        let h = factor::polar(&joined, anchor_weights.len(), *k)?;
-        let weighted = embedding::weighted(&h, anchor_weights, *k);
-        let mut sums = vec![0.0; *k];
-        for (row, weighted) in links.chunks_exact(*k).zip(weighted.chunks_exact(*k)) {
-            (0..*k).for_each(|j| sums[j] += row[j] * weighted[j]);
-        }
-        Ok(Rule {
-            n_clusters: *k,
-            embedding: h,
-            anchor_weights: anchor_weights.clone(),
-            sums,
-            sizes,
-            boost: vec![0.0; *k],
-        })
+    /// The rule by the votes of all rows.
+    pub fn rule(&self, task: &RoundTask) -> Rule {
+        Rule::of_links(self.weights(&self.links, &task.scope), task.model.n_clusters())
     }
 
     /// Puts sizes and facts about the clusters into the model.

@@ -39,6 +39,9 @@ pub(crate) struct Scan {
     /// Entries seen; of dense tables all are.
     seen: Vec<u64>,
     zeros: u64,
+    /// Weight of the rows whose value is not zero, as a sum and what it lost.
+    present: Vec<(f64, f64)>,
+    fractions: bool,
     /// Rows of positive weight.
     rows: u64,
     weight: Doubled,
@@ -101,6 +104,8 @@ impl Scan {
             rest: vec![0.0; d],
             seen: vec![0; d],
             zeros: 0,
+            present: vec![(0.0, 0.0); d],
+            fractions: false,
             rows: 0,
             weight: Doubled::default(),
             largest_weight: 0.0,
@@ -132,6 +137,10 @@ impl Scan {
             self.max[f] = if v > self.max[f] { v } else { self.max[f] };
             (self.sum[f], self.rest[f]) = two_sum((self.sum[f], self.rest[f]), w * v);
             self.seen[f] += 1;
+            self.fractions |= v != v.trunc();
+            if v != 0.0 {
+                self.present[f] = two_sum(self.present[f], w);
+            }
         }
         self.zeros += u64::from(zeros);
         true
@@ -151,6 +160,10 @@ impl Scan {
                 (self.sum[f], self.rest[f]) = two_sum((self.sum[f], self.rest[f]), w * v);
                 self.seen[f] += 1;
                 self.zeros += u64::from(v == 0.0);
+                self.fractions |= v != v.trunc();
+                if v != 0.0 {
+                    self.present[f] = two_sum(self.present[f], w);
+                }
             }
         });
     }
@@ -163,7 +176,11 @@ impl Scan {
                 (self.sum[f], self.rest[f]) = two_sum((self.sum[f], self.rest[f]), term);
             }
             self.seen[f] += other.seen[f];
+            for term in [other.present[f].0, other.present[f].1] {
+                self.present[f] = two_sum(self.present[f], term);
+            }
         }
+        self.fractions |= other.fractions;
         self.zeros += other.zeros;
         self.rows += other.rows;
         self.weight.merge(other.weight);
@@ -196,6 +213,8 @@ impl Scan {
             seen: self.seen.clone(),
             whole: 0,
             zeros: self.zeros,
+            present: self.present.iter().map(|(s, r)| s + r).collect(),
+            fractions: self.fractions,
             rows: self.rows,
             weight: self.weight.value(),
             bad: self.bad,
@@ -227,7 +246,7 @@ pub(crate) struct SecondTask {
 
 impl SecondTask {
     pub fn new(kind: Scale, columns: &Columns, largest_weight: f64, n: usize) -> Self {
-        let (mean, d) = (columns.means(), columns.min.len());
+        let (mean, d) = (columns.known(kind), columns.min.len());
         let mut size = vec![1.0; second_len(kind, d)];
         if kind == Scale::Standard {
             for f in 0..d {

@@ -42,7 +42,7 @@ pub fn largest(
         return Ok(take_last(&values, &vectors, n, n, k));
     }
     // The matrix is its own transpose.
-    largest_by_rows(n, k, stream, &check, &|rows, count| {
+    largest_by_rows(n, k, Search::new(k), stream, &check, &|rows, count| {
         let mut out = vec![0.0; count * n];
         times(rows, a, &mut out, (count, n, n));
         Ok(out)
@@ -78,7 +78,40 @@ pub fn largest_of(
     check: impl Fn() -> Result<(), Error>,
     apply: impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    largest_by_rows(n, k, stream, &check, &|rows, count| {
+    largest_from(n, k, Search::new(k), stream, check, apply)
+}
+
+/// How eigenpairs are searched for.
+pub struct Search {
+    /// Columns of a block. Narrow blocks reach higher powers of the matrix with as many products, which
+    /// close eigenvalues need; a block finds at most as many copies of an eigenvalue as it has columns.
+    pub block: usize,
+    /// Restarts at most.
+    pub restarts: usize,
+    /// Residual, relative to the largest eigenvalue, at which a pair has converged.
+    pub tolerance: f64,
+    /// Vectors that are near those sought, one after the other, or none.
+    pub start: Vec<f64>,
+}
+
+impl Search {
+    /// From nothing, for `k` pairs.
+    pub fn new(k: usize) -> Self {
+        Self { block: block_of(k), restarts: RESTARTS, tolerance: TOLERANCE, start: Vec::new() }
+    }
+}
+
+/// The same with a search of one's own.
+pub fn largest_from(
+    n: usize,
+    k: usize,
+    search: Search,
+    stream: Stream,
+    check: impl Fn() -> Result<(), Error>,
+    apply: impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let search = Search { block: search.block.clamp(1, kept_of(k)), ..search };
+    largest_by_rows(n, k, search, stream, &check, &|rows, count| {
         Ok(transposed(&apply(&transposed(rows, count, n), count)?, n, count))
     })
 }
@@ -87,12 +120,12 @@ pub fn largest_of(
 fn largest_by_rows(
     n: usize,
     k: usize,
+    mut search: Search,
     stream: Stream,
     check: &impl Fn() -> Result<(), Error>,
     apply: &impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let kept = kept_of(k);
-    let mut block = block_of(k);
     // A basis that fills the space has nothing to iterate for: the matrix itself is as small.
     if basis_of(kept, kept) + kept > n {
         let mut unit = vec![0.0; n * n];
@@ -102,12 +135,12 @@ fn largest_by_rows(
         return Ok(take_last(&values, &vectors, n, n, k));
     }
     loop {
-        let found = iterate(n, k, block, stream, check, apply)?;
+        let found = iterate(n, k, &search, stream, check, apply)?;
         // A block finds at most as many copies of an eigenvalue as it has columns.
-        if block >= kept || copies(&found.0) < block {
+        if search.block >= kept || copies(&found.0) < search.block {
             return Ok(found);
         }
-        block = (2 * block).min(kept);
+        search.block = (2 * search.block).min(kept);
     }
 }
 
@@ -127,18 +160,32 @@ fn copies(values: &[f64]) -> usize {
 fn iterate(
     n: usize,
     k: usize,
-    block: usize,
+    search: &Search,
     stream: Stream,
     check: &impl Fn() -> Result<(), Error>,
     apply: &impl Fn(&[f64], usize) -> Result<Vec<f64>, Error>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let kept = kept_of(k);
+    let (kept, block) = (kept_of(k), search.block);
     let full = basis_of(kept, block);
     let room = (full + block) * n;
     let (mut basis, mut images) = (Vec::with_capacity(room), Vec::with_capacity(room));
-    let mut next = orthonormal_rows(stream.values(n * block), block, n);
+    let mut next = if search.start.is_empty() {
+        orthonormal_rows(stream.values(n * block), block, n)
+    } else {
+        // What is known, and what the matrix makes of it.
+        let count = (search.start.len() / n).min(kept);
+        let known = orthonormal_rows(search.start[..count * n].to_vec(), count, n);
+        let image = apply(&known, count)?;
+        // The last of them, which are the farthest from right.
+        let few = count.min(block);
+        let mut first = image[(count - few) * n..].to_vec();
+        first.extend(stream.values(n * (block - few)));
+        basis.extend_from_slice(&known);
+        images.extend_from_slice(&image);
+        new_part(first, &basis, n, block)
+    };
     let mut result = (Vec::new(), Vec::new());
-    for _ in 0..RESTARTS {
+    for _ in 0..search.restarts {
         while basis.len() < full * n {
             check()?;
             let image = apply(&next, block)?;
@@ -161,8 +208,21 @@ fn iterate(
         };
         let worst = (0..k).map(residual).fold(0.0, f64::max);
         result = (ritz[..k].to_vec(), transposed(&vectors[..k * n], k, n));
-        if worst <= TOLERANCE * ritz[0].abs().max(f64::MIN_POSITIVE) {
+        if worst <= search.tolerance * ritz[0].abs().max(f64::MIN_POSITIVE) {
             break;
+        }
+        if !search.start.is_empty() {
+            // The basis is no Krylov space of one block, so what is missing is not all in the next one:
+            // the residuals that are largest say where to look.
+            let mut order: Vec<usize> = (0..kept).collect();
+            let lengths: Vec<f64> = order.iter().map(|&j| residual(j)).collect();
+            order.sort_by(|&a, &b| lengths[b].total_cmp(&lengths[a]).then(a.cmp(&b)));
+            let mut missing = Vec::with_capacity(block * n);
+            for &j in order.iter().take(block) {
+                let (v, image) = (&vectors[j * n..(j + 1) * n], &image[j * n..(j + 1) * n]);
+                missing.extend(image.iter().zip(v).map(|(a, v)| a - ritz[j] * v));
+            }
+            next = new_part(missing, &vectors, n, block);
         }
         (basis, images) = (vectors, image);
     }
@@ -303,5 +363,36 @@ mod tests {
         let (values, _) = largest(&blocks(n, 12), n, 13, Stream::new(2), || Ok(())).unwrap();
         assert!(values[..12].iter().all(|v| (v - 1.0).abs() < 1e-7), "{values:?}");
         assert!(values[12].abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_start_near_the_vectors_saves_restarts() {
+        let n = 700;
+        let x = Stream::new(3).values(n * n);
+        let q = orthonormal(&x, n, n);
+        let values: Vec<f64> = (0..n).map(|i| 1.0 - i as f64 / 900.0).collect();
+        let scaled: Vec<f64> =
+            q.iter().enumerate().map(|(p, v)| v * values[p % n].sqrt()).collect();
+        let a = gram(&scaled, n, n);
+        let apply = |x: &[f64], width: usize| {
+            let mut out = vec![0.0; n * width];
+            times(&a, x, &mut out, (n, width, n));
+            Ok(out)
+        };
+        // The true vectors, a little off.
+        let noise = Stream::new(8).values(10 * n);
+        let start: Vec<f64> = (0..10)
+            .flat_map(|j| (0..n).map(move |i| (i, j)))
+            .map(|(i, j)| q[i * n + j] + 1e-3 * noise[j * n + i])
+            .collect();
+        let error = |start: Vec<f64>, restarts: usize| {
+            let search = Search { block: 4, restarts, tolerance: 1e-9, start };
+            let found = largest_from(n, 10, search, Stream::new(1), || Ok(()), apply).unwrap().0;
+            found.iter().zip(&values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        let (cold, warm) = (error(Vec::new(), 1), error(start.clone(), 1));
+        assert!(warm < 0.3 * cold && warm < 1e-3, "{warm} {cold}");
+        let far = error(start, 30);
+        assert!(far < 1e-7, "{far}");
     }
 }

@@ -42,13 +42,17 @@ impl<T: Real> Entries for DenseRef<'_, T> {
         }
         columns.zeros += u64::from(zeros);
         columns.whole += 1;
-        let Columns { min, max, sum, .. } = columns;
-        for (((v, min), max), sum) in x.iter().zip(min).zip(max).zip(sum) {
+        let Columns { min, max, sum, present, .. } = columns;
+        let mut fractions = false;
+        for ((((v, min), max), sum), present) in x.iter().zip(min).zip(max).zip(sum).zip(present) {
             let v = v.to_f64();
+            fractions |= v != v.trunc();
+            *present += if v == 0.0 { 0.0 } else { weight };
             *min = if v < *min { v } else { *min };
             *max = if v > *max { v } else { *max };
             *sum += weight * v;
         }
+        columns.fractions |= fractions;
         true
     }
 }
@@ -80,6 +84,10 @@ pub(crate) struct Columns {
     /// Rows that were taken in whole, not counted in `seen`.
     pub whole: u64,
     pub zeros: u64,
+    /// Weight of the rows whose value is not zero.
+    pub present: Vec<f64>,
+    /// Whether a value is no whole number.
+    pub fractions: bool,
     pub rows: u64,
     pub weight: f64,
     pub bad: u64,
@@ -96,6 +104,8 @@ impl Columns {
             seen: vec![0; d],
             whole: 0,
             zeros: 0,
+            present: vec![0.0; d],
+            fractions: false,
             rows: 0,
             weight: 0.0,
             bad: 0,
@@ -110,7 +120,9 @@ impl Columns {
             self.max[f] = self.max[f].max(other.max[f]);
             self.sum[f] += other.sum[f];
             self.seen[f] += other.seen[f];
+            self.present[f] += other.present[f];
         }
+        self.fractions |= other.fractions;
         self.whole += other.whole;
         self.zeros += other.zeros;
         self.rows += other.rows;
@@ -142,8 +154,19 @@ impl Columns {
         Ok(())
     }
 
+    /// What the second pass of a scaling needs to know of every feature: its inverse document frequency
+    /// where that counts, else its mean.
+    pub fn known(&self, kind: Scale) -> Vec<f64> {
+        if kind != Scale::Idf {
+            return self.means();
+        }
+        // Smooth, as if one more document had every word.
+        let idf = |present: &f64| ((1.0 + self.weight) / (1.0 + present)).ln() + 1.0;
+        self.present.iter().map(idf).collect()
+    }
+
     /// Means of the features, rounded.
-    pub fn means(&self) -> Vec<f64> {
+    fn means(&self) -> Vec<f64> {
         (0..self.min.len())
             .map(|f| rounded(self.sum[f] / self.weight, self.max[f] - self.min[f]))
             .collect()
@@ -154,20 +177,23 @@ impl Columns {
         let counts = self.min.iter().all(|&v| v >= 0.0)
             && self.zeros as f64 > SPARSE_COUNTS * self.rows as f64 * self.min.len() as f64;
         match asked {
+            Scale::Auto if counts && !self.fractions => Scale::Idf,
             Scale::Auto if counts => Scale::UnitRows,
             Scale::Auto => Scale::MinMax,
             named => named,
         }
     }
 
-    /// The scaling, from the means and the sums of a second pass ([`second_terms`]) if it takes one.
+    /// The scaling, from what is [`known`](Self::known) and the sums of a second pass ([`second_terms`]) if
+    /// it takes one.
     pub fn scaling(&self, kind: Scale, mean: Vec<f64>, second: &[f64]) -> Scaling {
         let d = mean.len();
         let inverse = |range: f64| {
             if range > 0.0 && (1.0 / range).is_finite() { 1.0 / range } else { 0.0 }
         };
         let (shift, factor) = match kind {
-            Scale::MinMax | Scale::Auto => {
+            // The spans of robust columns are taken from quantiles afterwards.
+            Scale::MinMax | Scale::Robust | Scale::Auto => {
                 let factor = (0..d).map(|f| inverse(self.max[f] - self.min[f])).collect();
                 (mean, factor)
             }
@@ -188,6 +214,10 @@ impl Columns {
                 let mean = second.iter().map(|s| rounded(s / self.weight, 1.0)).collect();
                 (mean, vec![1.0; d])
             }
+            Scale::Idf => {
+                let shift = second.iter().map(|s| rounded(s / self.weight, 1.0)).collect();
+                (shift, mean)
+            }
         };
         Scaling { kind, shift, factor }
     }
@@ -197,13 +227,14 @@ impl Columns {
 pub(crate) fn second_len(kind: Scale, d: usize) -> usize {
     match kind {
         Scale::Standard => 2 * d,
-        Scale::UnitRows => d,
+        Scale::UnitRows | Scale::Idf => d,
         _ => 0,
     }
 }
 
 /// What a row adds to those sums, per unit of weight. Standard: per feature the square of a stored entry
-/// about the mean, then one for being stored. Unit rows: the entries of the row at unit length.
+/// about the mean, then one for being stored. Unit rows: the entries of the row at unit length, times their
+/// inverse document frequencies where those count.
 pub(crate) fn second_terms<E: Entries>(
     x: &E,
     i: usize,
@@ -217,11 +248,12 @@ pub(crate) fn second_terms<E: Entries>(
             visit(mean.len() + f, 1.0);
         });
     } else {
+        let factor = |f: usize| if kind == Scale::Idf { mean[f] } else { 1.0 };
         let mut norm = 0.0;
-        x.entries(i, |_, v| norm += v * v);
+        x.entries(i, |f, v| norm += (v * factor(f)).powi(2));
         if norm > 0.0 {
             let inverse = 1.0 / norm.sqrt();
-            x.entries(i, |f, v| visit(f, v * inverse));
+            x.entries(i, |f, v| visit(f, v * factor(f) * inverse));
         }
     }
 }
@@ -240,6 +272,8 @@ pub(super) fn add_entries<E: Entries>(x: &E, i: usize, w: f64, limit: f64, part:
             part.sum[f] += w * v;
             part.seen[f] += 1;
             part.zeros += u64::from(v == 0.0);
+            part.present[f] += if v == 0.0 { 0.0 } else { w };
+            part.fractions |= v != v.trunc();
         }
     });
 }

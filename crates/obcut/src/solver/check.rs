@@ -1,7 +1,7 @@
 //! Settings judged against the data, once, before any work.
 
 use crate::error::{DataError, Error, ParamError};
-use crate::solver::params::{Formulation, Init, Learn, Params};
+use crate::solver::params::{Formulation, Init, Learn, Metric, Params, Scale};
 
 /// Checks everything that does not need the distinct rows.
 pub(crate) fn check(
@@ -19,8 +19,10 @@ pub(crate) fn check(
         n_anchor_sets,
         anchors,
         n_neighbors,
-        scale: _,
+        scale,
+        metric,
         init,
+        balance,
         anchor_weights: _,
         lambda,
         lambda_scale: _,
@@ -108,6 +110,15 @@ pub(crate) fn check(
     not_negative("pull", *pull)?;
     not_negative("ridge", *ridge)?;
     not_negative("tol", *tol)?;
+    if *metric == Metric::Cosine && !(scale.is_unit() || *scale == Scale::Auto) {
+        return Err(ParamError::Conflict(format!(
+            "the cosine metric brings rows to length 1, which scale = {scale} does not; leave the scale automatic"
+        ))
+        .into());
+    }
+    if !(0.0..=1.0).contains(balance) {
+        return Err(range("balance", balance.to_string(), "it must be between 0 and 1"));
+    }
     if *lambda == 0.0 && *learn != Learn::Nothing && *formulation == Formulation::Unified {
         return Err(range("lambda", "0".into(), "it must be positive for the unified objective"));
     }

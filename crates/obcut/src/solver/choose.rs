@@ -1,41 +1,76 @@
-//! The automatic choice among graphs and starts, without labels.
+//! The automatic choice among candidates, without labels.
 //!
-//! Every way is cut on the same rows, and its labels are judged on all graphs alike: the product of
-//! their associations (see [`super::score`]) times the entropy of the cluster sizes. A graph of
-//! nearest anchors that falls into exactly k sizeable pieces needs no judgement: only labels that cut (next
-//! to) none of its edges are admitted then.
+//! A candidate is a labelling of the rows. They come from
+//!
+//! - the spectra of the graphs between rows and anchors and of the graph of nearest rows, each with
+//!   several numbers of eigenvectors from one eigenproblem, and several starts of the last k-means;
+//! - a minimum spanning tree of the rows (see [`crate::graph::tree`]);
+//! - k-means on the rows.
+//!
+//! All of them are judged by one score (see [`super::judge`]), and the best is kept.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::graph::components::n_sizeable;
 use crate::graph::layout::join;
+use crate::graph::neighbors::{self, Neighbors};
+use crate::graph::spectral::{self, Coordinates, DISCRETISE};
+use crate::graph::tree::{self, Edge, Tree};
+use crate::kmeans::{self, Schedule, Seeding, Weighted};
+use crate::matrix::DenseRef;
+use crate::normalize::Scaling;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
+use crate::solver::cutting::Turns;
 use crate::solver::init;
+use crate::solver::judge::{FEW, Judge, MANY, Verdict, unreliable};
 use crate::solver::params::GraphKind;
-use crate::solver::plan::{Way, WayStart};
+use crate::solver::plan::{Job, Way, WayStart};
 use crate::solver::problem::{Labelled, Problem};
-use crate::solver::score::{association, size_entropy, sizes};
+use crate::solver::update::labels::fill_empty;
+use crate::table::Table;
 
-/// Association above which labels count as cutting no edge.
-const UNCUT: f64 = 0.999;
+/// Weight from which a component of the graph of nearest rows can be a cluster when it stands apart.
+pub(crate) const SMALLEST: f64 = 10.0;
+/// Share of an average cluster below which a component is taken for a fragment otherwise.
+const FRAGMENT: f64 = 0.1;
+/// Neighbours of a row in the graph whose components are looked at.
+const COMPONENT: usize = 5;
+/// Starts of k-means on the embedding of the graph of nearest rows, of small tables and of others.
+const STARTS: (usize, usize) = (4, 2);
+/// Rows up to which a table is small.
+const SMALL_ROWS: usize = 5_000;
+/// Starts of k-means on the rows, of small tables and of others.
+const MEANS: (usize, usize) = (6, 2);
+/// Association on the graph of one width from which a tree's clusters stand apart.
+const APART: f64 = 0.9985;
+/// Products of all rows with all, in multiplications, up to which nearest rows are found exactly.
+const EXACT_WORK: f64 = 5e10;
+/// The core of mutual reachability.
+const CORE: usize = 5;
+/// Thresholds of the guard on small clusters in a tree.
+const GUARDS: [f64; 3] = [0.1, 0.3, 0.5];
 
-/// Scores that differ by less, as a part, are those of the same labels but for a few rows.
-const SAME: f64 = 2e-3;
+/// k-means on the rows, one start.
+const ONE_START: Schedule =
+    Schedule { seeding: Seeding::Greedy, iterations: 50, tol: 1e-4, ..Schedule::ALL_ROWS };
 
-/// A way that was tried, with what the choice went by.
+/// A candidate that was tried, with what the choice went by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
-    /// Kinds of links, joined by a plus.
+    /// Kinds of links, joined by a plus; `tree` and `kmeans` have none.
     pub graph: String,
     /// Where the labels started.
     pub start: String,
+    /// Eigenvectors of a spectral start, 0 for others.
+    #[serde(default)]
+    pub vectors: usize,
     /// The label-free score, the larger the better.
     pub score: f64,
     /// Association of the labels with themselves on every graph that judges: its kind and a number
@@ -43,67 +78,293 @@ pub struct Tried {
     pub association: Vec<(String, f64)>,
     /// Entropy of the cluster sizes, 1 when they are equal.
     pub balance: f64,
-    /// Whether it was ruled out since a graph falls into exactly k pieces that it cuts.
+    /// Whether it was ruled out without being judged.
     pub ruled_out: bool,
     /// Whether it was kept.
     pub kept: bool,
 }
 
+/// Labels that a job proposes.
+struct Proposal {
+    graph: String,
+    start: String,
+    /// Eigenvectors of its start, 0 for starts that are not spectral.
+    vectors: usize,
+    labelled: Labelled,
+}
+
+/// A proposal that was judged.
+pub(crate) struct Candidate {
+    pub job: Job,
+    pub graph: String,
+    pub start: String,
+    pub vectors: usize,
+    pub labelled: Labelled,
+    pub verdict: Verdict,
+}
+
 /// The outcome of a trial.
 pub(crate) struct Choice {
-    /// Position of the way that is kept.
-    pub way: usize,
-    pub labelled: Labelled,
+    pub best: Candidate,
     pub tried: Vec<Tried>,
     pub score: f64,
 }
 
+/// What the nearest rows of a table say, beside the judge.
+pub(crate) struct RowGraph {
+    pub near: Neighbors,
+    /// The shortest edges between the components of the graph of [`COMPONENT`] nearest rows.
+    bridges: Vec<Edge>,
+    /// Component of every row, and their weights.
+    pub components: (Vec<u32>, Vec<f64>),
+}
+
+impl RowGraph {
+    /// The graph of nearest rows of a table, exact when it is small.
+    pub fn new(
+        rows: &Weighted<'_, '_>,
+        count: usize,
+        context: &Context<'_>,
+    ) -> Result<Self, Error> {
+        let (n, d) = (rows.table.n() as f64, rows.table.d() as f64);
+        let near = if n * n * d <= EXACT_WORK || rows.table.is_sparse() {
+            Neighbors::exact(rows.table, count, context)?
+        } else {
+            Neighbors::by_cells(rows.table, rows.keys, count, context)?
+        };
+        let few = near.first(COMPONENT + 1);
+        let bridges = tree::bridges(rows.table, &few, context)?;
+        let plain = neighbors::symmetric(&neighbors::links(&near, COMPONENT), rows.weights, &[]);
+        let components = neighbors::components(&plain, rows.weights);
+        Ok(Self { near, bridges, components })
+    }
+}
+
 impl Problem<'_> {
-    /// Tries all ways, with the graphs of all sources.
+    /// Tries some jobs on the rows of the problem. `sources` are the graphs of all sources, of which
+    /// `ruler` labels rows that have no anchors of their own.
     pub fn choose(
         &self,
+        jobs: &[Job],
+        (sources, ruler): (&[Graph], &Graph),
+        anchors: &[f64],
+        row_graph: &RowGraph,
+        stream: Stream,
+        context: &Context<'_>,
+    ) -> Result<Choice, Error> {
+        let (rows, k) = (self.rows, self.params.n_clusters);
+        let judge = Judge::new(&row_graph.near, rows.weights, k, context)?;
+        let (quiet, done) = (context.quietly(), AtomicUsize::new(0));
+        let run = |job: &Job| {
+            let candidates = match job {
+                Job::Anchors(way) => self.by_anchors(way, sources, anchors, stream, &quiet)?,
+                Job::Rows(s) => self.by_rows(*s, (ruler, anchors), row_graph, stream, &quiet)?,
+                Job::Tree => self.by_tree(row_graph, &quiet)?,
+                Job::Means => self.by_means(stream, &quiet)?,
+            };
+            let judge = |proposal: Proposal| {
+                let Proposal { graph, start, vectors, mut labelled } = proposal;
+                fill_empty(&mut labelled.labels, rows.keys, k, stream.named("fill"));
+                let verdict = judge.verdict(&labelled.labels);
+                Candidate { job: job.clone(), graph, start, vectors, labelled, verdict }
+            };
+            let judged: Vec<Candidate> = candidates.into_iter().map(judge).collect();
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            context.report(Stage::Choose, done, jobs.len(), None)?;
+            Ok::<_, Error>(judged)
+        };
+        let mut all: Vec<Candidate> = Vec::new();
+        for part in context.each(jobs.len(), |at| run(&jobs[at]))? {
+            all.extend(part?);
+        }
+        let verdicts = |all: &[Candidate]| all.iter().map(|c| c.verdict).collect::<Vec<_>>();
+        let g = self.params.balance;
+        let many = unreliable(&verdicts(&all), g);
+        if many && jobs.iter().any(|job| matches!(job, Job::Rows(_))) {
+            all.extend(run(&Job::Rows(MANY))?);
+        }
+        // A tree that is cut wherever its edges are long must not cut through anything.
+        all.retain(|c| {
+            c.job != Job::Tree || c.start.starts_with("guard") || c.verdict.width >= APART
+        });
+        let verdicts = verdicts(&all);
+        let scores: Vec<f64> = verdicts.iter().map(|v| v.score(g, many)).collect();
+        let mut best = 0;
+        for at in 0..scores.len() {
+            if scores[at] > scores[best] {
+                best = at;
+            }
+        }
+        let tried = all
+            .iter()
+            .zip(&scores)
+            .enumerate()
+            .map(|(at, (candidate, &score))| candidate.tried(score, at == best))
+            .collect();
+        Ok(Choice { best: all.swap_remove(best), tried, score: scores[best] })
+    }
+
+    /// Candidates from a graph between rows and anchors: one for every number of eigenvectors.
+    fn by_anchors(
+        &self,
+        way: &Way,
         sources: &[Graph],
         anchors: &[f64],
         stream: Stream,
         context: &Context<'_>,
-    ) -> Result<Choice, Error> {
-        let (ways, rows) = (&self.plan.ways, self.rows);
-        let means = if ways.iter().any(|w| w.start == WayStart::KMeans) {
-            Some(init::k_means(rows, self.params, stream, context)?)
-        } else {
-            None
+    ) -> Result<Vec<Proposal>, Error> {
+        let (rows, k) = (self.rows, self.params.n_clusters);
+        let graph = self.join(way, sources);
+        let proposal = |vectors: usize, labelled: Labelled| Proposal {
+            graph: self.plan.layout(way).name(),
+            start: way.start.name().to_string(),
+            vectors,
+            labelled,
         };
-        let (quiet, done) = (context.quietly(), AtomicUsize::new(0));
-        let judged = context.each(ways.len(), |w| {
-            let graph = self.join(&ways[w], sources);
-            let start = self.start(&graph, &ways[w], means.as_deref(), anchors, stream, &quiet)?;
-            let labelled = self.cut(&graph, start, stream, &quiet)?;
-            let tried = self.judge(&ways[w], &labelled.labels, rows.weights, sources);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            context.report(Stage::Choose, done, ways.len(), None)?;
-            Ok::<_, Error>((labelled, tried))
-        })?;
-        let (mut labelled, mut tried): (Vec<Labelled>, Vec<Tried>) =
-            judged.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        self.rule_out(&mut tried, sources, rows.weights);
-        let mut way = 0;
-        for (w, other) in tried.iter().enumerate() {
-            let best = &tried[way];
-            if (!other.ruled_out, other.score) > (!best.ruled_out, best.score) {
-                way = w;
+        if way.start != WayStart::Spectral {
+            let means = match way.start {
+                WayStart::KMeans => Some(init::k_means(rows, self.params, stream, context)?),
+                _ => None,
+            };
+            let start = self.start(&graph, way, means.as_deref(), anchors, stream, context)?;
+            return Ok(vec![proposal(0, self.cut(&graph, start, stream, context)?)]);
+        }
+        let of_column = self.plan.layout(way).anchor_of_column();
+        let at = Coordinates { anchors, d: rows.table.d(), of_column: &of_column };
+        let stream = stream.named("labels");
+        let numbers = vectors(k, graph.n_cols);
+        let most = numbers.last().copied().unwrap_or(k);
+        let eigen = stream.named("eigen");
+        let spectrum =
+            spectral::spectrum(&graph, rows.weights, (k, most), Some(at), eigen, context)?;
+        let mut found = Vec::new();
+        for q in numbers {
+            let weighted = (rows.weights, rows.keys);
+            let mut labels =
+                spectrum.labels(&graph, weighted, (k, q), DISCRETISE, stream, context)?;
+            fill_empty(&mut labels, rows.keys, k, stream.named("fill"));
+            let n_fragments = spectrum.n_fragments;
+            let start = Labelled { labels, n_fragments, turns: Turns::none() };
+            found.push(proposal(q, self.cut(&graph, start, stream, context)?));
+        }
+        Ok(found)
+    }
+
+    /// Candidates from the graph of the `s` nearest rows. Components that are too small to be clusters are
+    /// tied to their nearest neighbours first; both thresholds of what is too small are tried.
+    fn by_rows(
+        &self,
+        s: usize,
+        (ruler, anchors): (&Graph, &[f64]),
+        row_graph: &RowGraph,
+        stream: Stream,
+        context: &Context<'_>,
+    ) -> Result<Vec<Proposal>, Error> {
+        let (rows, k) = (self.rows, self.params.n_clusters);
+        let links = neighbors::links(&row_graph.near, s);
+        let plain = neighbors::symmetric(&links, rows.weights, &[]);
+        let coarse = FRAGMENT * self.total / k as f64;
+        let fine = self.smallest().min(coarse);
+        let mut found = Vec::new();
+        let mut before = None;
+        let n = rows.table.n();
+        let starts = if n <= SMALL_ROWS { STARTS.0 } else { STARTS.1 };
+        // As many vectors as clusters are never the best choice here.
+        let mut numbers = vectors(k, n);
+        if numbers.len() > 1 {
+            numbers.remove(0);
+        }
+        let most = numbers.last().copied().unwrap_or(k);
+        // The eigenvectors of the anchors are near those of the rows.
+        let of_column = self.plan.layout(&self.plan.ruling_way()).anchor_of_column();
+        let at = Coordinates { anchors, d: rows.table.d(), of_column: &of_column };
+        let near = most.min(ruler.n_cols);
+        let eigen = stream.named("labels").named("eigen");
+        let spectrum =
+            spectral::spectrum(ruler, rows.weights, (k, near), Some(at), eigen, context)?;
+        let mut start = spectrum.on_rows(ruler);
+        for least in [fine, coarse] {
+            let (ties, n_fragments) = tree::ties(&plain, rows.weights, &row_graph.bridges, least);
+            if before == Some(n_fragments) {
+                continue;
+            }
+            before = Some(n_fragments);
+            let graph = neighbors::symmetric(&links, rows.weights, &ties);
+            let spectrum =
+                neighbors::spectrum(&graph, most, &start, stream.named("rows"), context)?;
+            start.clone_from(&spectrum.vectors);
+            for &q in &numbers {
+                let embedding = spectrum.embedding(q);
+                let scaling = Scaling::identity(q);
+                let table =
+                    Table::new(DenseRef::new(&embedding, graph.n_rows(), q)?.into(), &scaling);
+                let points = Weighted { table: &table, ..rows.clone() };
+                for start in 0..starts {
+                    let stream = stream.named("discretise").nth(start);
+                    let centers =
+                        kmeans::fit(&points, k, DISCRETISE, stream, context, Stage::Start)?;
+                    let labels = kmeans::assign(&table, &table.points(centers.values), context)?;
+                    let labelled = Labelled { labels, n_fragments, turns: Turns::none() };
+                    found.push(Proposal {
+                        graph: GraphKind::Neighbors.name().to_string(),
+                        start: WayStart::Spectral.name().to_string(),
+                        vectors: q,
+                        labelled,
+                    });
+                }
             }
         }
-        // What was tried on a part of the rows goes on with all of them: of ways that find the same, the
-        // cheapest is gone. They stand in that order.
-        if rows.table.n() < self.plan.n_units {
-            let enough = tried[way].score * (1.0 - SAME);
-            let best = &tried[way];
-            let as_good = |t: &Tried| t.ruled_out == best.ruled_out && t.score >= enough;
-            way = tried.iter().position(as_good).unwrap_or(way);
+        Ok(found)
+    }
+
+    /// Candidates from a minimum spanning tree of the rows.
+    fn by_tree(&self, row_graph: &RowGraph, context: &Context<'_>) -> Result<Vec<Proposal>, Error> {
+        let (rows, k) = (self.rows, self.params.n_clusters);
+        let few = row_graph.near.first(FEW + 1);
+        let bridges = tree::bridges(rows.table, &few, context)?;
+        let trees = [Tree::new(&few, &bridges, 0), Tree::new(&few, &bridges, CORE)];
+        let average = self.total / k as f64;
+        let mut found: BTreeMap<Vec<u32>, String> = BTreeMap::new();
+        for guard in GUARDS {
+            let labels = trees[0].guarded(rows.weights, k, guard);
+            found.entry(labels).or_insert(format!("guard {guard}"));
         }
-        tried[way].kept = true;
-        let score = tried[way].score;
-        Ok(Choice { way, labelled: labelled.swap_remove(way), tried, score })
+        for (tree, word) in trees.iter().zip(["split", "reach"]) {
+            for least in [self.smallest().min(0.5 * average), 0.02 * average, 0.2 * average] {
+                let labels = tree.split(rows.weights, k, least);
+                found.entry(labels).or_insert(word.to_string());
+            }
+        }
+        Ok(found
+            .into_iter()
+            .map(|(labels, word)| {
+                let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
+                Proposal { graph: "tree".to_string(), start: word, vectors: 0, labelled }
+            })
+            .collect())
+    }
+
+    /// Candidates from k-means on the rows.
+    fn by_means(&self, stream: Stream, context: &Context<'_>) -> Result<Vec<Proposal>, Error> {
+        let (rows, k) = (self.rows, self.params.n_clusters);
+        let mut found = Vec::new();
+        let starts = if rows.table.n() <= SMALL_ROWS { MEANS.0 } else { MEANS.1 };
+        for start in 0..starts {
+            let stream = stream.named("means").nth(start);
+            let seeding = if start % 2 == 0 { Seeding::Greedy } else { Seeding::PlusPlus };
+            let schedule = Schedule { seeding, ..ONE_START };
+            let centers = kmeans::fit(rows, k, schedule, stream, context, Stage::Start)?;
+            let labels = kmeans::assign(rows.table, &rows.table.points(centers.values), context)?;
+            let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
+            let name = WayStart::KMeans.name().to_string();
+            found.push(Proposal { graph: name.clone(), start: name, vectors: 0, labelled });
+        }
+        Ok(found)
+    }
+
+    /// Weight from which a component can be a cluster when it stands apart.
+    pub fn smallest(&self) -> f64 {
+        SMALLEST * self.row_weight
     }
 
     /// The graph of a way.
@@ -116,38 +377,30 @@ impl Problem<'_> {
             }
         }
     }
+}
 
-    fn judge(&self, way: &Way, labels: &[u32], weights: &[f64], sources: &[Graph]) -> Tried {
-        let k = self.params.n_clusters;
-        let association: Vec<(String, f64)> = (self.plan.sources.iter().zip(sources))
-            .map(|(part, graph)| {
-                (part.kind.name().to_string(), association(graph, labels, weights, k))
-            })
-            .collect();
-        let balance = size_entropy(&sizes(labels, weights, k));
+impl Candidate {
+    fn tried(&self, score: f64, kept: bool) -> Tried {
+        let Verdict { width, few, some, many, balance, .. } = self.verdict;
+        let on =
+            [("density", width), ("10 nearest", few), ("20 nearest", some), ("50 nearest", many)];
         Tried {
-            graph: self.plan.layout(way).name(),
-            start: way.start.name().into(),
-            score: association.iter().map(|a| a.1).product::<f64>() * balance,
-            association,
+            graph: self.graph.clone(),
+            start: self.start.clone(),
+            vectors: self.vectors,
+            score,
+            association: on.iter().map(|(name, a)| (name.to_string(), *a)).collect(),
             balance,
             ruled_out: false,
-            kept: false,
+            kept,
         }
     }
+}
 
-    /// Rules out what cuts a graph that is in exactly k pieces, unless that would leave nothing.
-    fn rule_out(&self, tried: &mut [Tried], sources: &[Graph], weights: &[f64]) {
-        let k = self.params.n_clusters;
-        for (s, (part, graph)) in self.plan.sources.iter().zip(sources).enumerate() {
-            if part.kind == GraphKind::Global || k == 1 {
-                continue;
-            }
-            if n_sizeable(graph, weights, k) == k
-                && tried.iter().any(|t| !t.ruled_out && t.association[s].1 >= UNCUT)
-            {
-                tried.iter_mut().for_each(|t| t.ruled_out |= t.association[s].1 < UNCUT);
-            }
-        }
-    }
+/// Numbers of eigenvectors that are tried for k clusters: k, 1.2 k and 1.5 k, as far as there are so many.
+pub(crate) fn vectors(k: usize, limit: usize) -> Vec<usize> {
+    let mut numbers = vec![k, (6 * k).div_ceil(5), (3 * k).div_ceil(2)];
+    numbers.retain(|&q| q == k || q < limit);
+    numbers.dedup();
+    numbers
 }

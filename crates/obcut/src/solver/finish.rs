@@ -2,19 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{DataError, Error};
-use crate::kmeans::{self, Schedule, Seeding, Weighted};
-use crate::normalize::Scaling;
-use crate::observer::Stage;
+use crate::error::Error;
+use crate::normalize::{Scaling, Sliver};
 use crate::parallel::Context;
-use crate::random::Stream;
 use crate::reduce::Reduced;
 use crate::solver::cutting::anchor_weights;
 use crate::solver::explain::Explanation;
 use crate::solver::model::Model;
-use crate::solver::params::{Init, Params};
-use crate::solver::problem::{Candidate, Problem};
-use crate::solver::rule::{self, Rule, best};
+use crate::solver::params::{Init, Params, Scale};
+use crate::solver::problem::{Candidate, Parts, Problem};
+use crate::solver::rule::Rule;
 use crate::solver::score::associations;
 use crate::solver::trace::Trace;
 use crate::table::Table;
@@ -44,37 +41,17 @@ impl Problem<'_> {
             kept.graph = self.build(full, &kept.layout, &kept.anchors, context)?;
             kept.anchor_weights = anchor_weights(&kept.graph, weights, params.anchor_weights);
         }
-        let learned = !kept.trace.objective.is_empty();
-        let mut exceptions = Vec::new();
-        let settled = if learned {
-            let (labels, weights) = (&kept.labels, weights);
-            let rule = Rule::at(&kept.graph, labels, weights, &kept.anchor_weights, k, context)?;
-            let ruled = rule.label(&kept.graph, context)?;
-            exceptions = (0..labels.len())
-                .filter(|&u| ruled[u] != labels[u])
-                .map(|u| (self.rows.keys[u], labels[u]))
-                .collect();
-            exceptions.sort_unstable();
-            Some((rule, labels.clone()))
-        } else {
-            Rule::settle(&kept.graph, &kept.labels, weights, &kept.anchor_weights, k, context)?
-        };
-        let (rule, unit_labels, prototypes) = match settled {
-            Some((rule, labels)) => (rule, labels, None),
-            None => {
-                let prototypes = prototypes(full, self.rows, k, context)?;
-                let points = full.points(prototypes.clone());
-                let labels: Vec<u32> = context
-                    .each(full.n(), |i| best(&kmeans::nearest_point(full, i, &points)) as u32)?;
-                if rule::has_empty(&labels, k) {
-                    let n_distinct = distinct(&labels);
-                    return Err(DataError::TooFewDistinct { n_distinct, n_clusters: k }.into());
-                }
-                let rule =
-                    Rule::at(&kept.graph, &labels, weights, &kept.anchor_weights, k, context)?;
-                (rule, labels, Some(prototypes))
-            }
-        };
+        if !matches!(params.init, Init::Given(_)) {
+            by_size(&mut kept.labels, weights, k);
+        }
+        let unit_labels = kept.labels.clone();
+        let rule = Rule::votes(&kept.graph, &unit_labels, weights, k);
+        let ruled = rule.label(&kept.graph, context)?;
+        let mut exceptions: Vec<(u64, u32)> = (0..unit_labels.len())
+            .filter(|&u| ruled[u] != unit_labels[u])
+            .map(|u| (self.rows.keys[u], unit_labels[u]))
+            .collect();
+        exceptions.sort_unstable();
         let mut model = Model {
             params: Params { anchors: None, ..params.clone() },
             version: env!("CARGO_PKG_VERSION").into(),
@@ -84,7 +61,7 @@ impl Problem<'_> {
             ridge: self.ridge(),
             rule,
             exceptions,
-            prototypes,
+            prototypes: None,
             sizes: Vec::new(),
             objective: kept.trace.objective.last().copied(),
             feature_names: Vec::new(),
@@ -115,28 +92,26 @@ impl Problem<'_> {
     }
 }
 
+/// Numbers the clusters by their weight, the heaviest first; of equal ones that with the first row.
+fn by_size(labels: &mut [u32], weights: &[f64], k: usize) {
+    let mut sizes = vec![0.0; k];
+    let mut first = vec![usize::MAX; k];
+    for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
+        sizes[label as usize] += w;
+        first[label as usize] = first[label as usize].min(i);
+    }
+    let mut order: Vec<usize> = (0..k).collect();
+    order.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]).then(first[a].cmp(&first[b])));
+    let mut number = vec![0; k];
+    order.iter().enumerate().for_each(|(at, &j)| number[j] = at as u32);
+    labels.iter_mut().for_each(|label| *label = number[*label as usize]);
+}
+
 /// What every unit got, for each of its rows.
 fn spread<T: Copy + Default>(of_unit: &[T], units: &Units) -> Vec<T> {
     (units.of_row.iter())
         .map(|&u| if u == ABSENT { T::default() } else { of_unit[u as usize] })
         .collect()
-}
-
-/// k distinct rows, far apart.
-fn prototypes(
-    full: &Table<'_>,
-    rows: &Weighted<'_, '_>,
-    k: usize,
-    context: &Context<'_>,
-) -> Result<Vec<f64>, Error> {
-    let schedule = Schedule { seeding: Seeding::PlusPlus, ..Schedule::ALL_ROWS };
-    let rows = Weighted { table: full, ..rows.clone() };
-    Ok(kmeans::fit(&rows, k, schedule, Stream::new(0).named("prototypes"), context, Stage::Finish)?
-        .values)
-}
-
-fn distinct(labels: &[u32]) -> usize {
-    labels.iter().collect::<std::collections::HashSet<_>>().len()
 }
 
 /// What warnings are made of, beside the model and the trace.
@@ -148,16 +123,40 @@ pub(crate) struct Notes {
     pub n_units: usize,
     /// Pieces of the graph too small to be clusters.
     pub n_fragments: usize,
+    /// How the components of the graph of nearest rows lie in the clusters.
+    pub components: Parts,
+    /// Columns most of whose values lie in a sliver of their range.
+    pub slivers: Vec<Sliver>,
 }
 
 /// Plain words about what a user should know.
 pub(crate) fn warnings(notes: &Notes, model: &Model, trace: &Trace) -> Vec<String> {
     let mut warnings = Vec::new();
-    let Notes { capped, n_units, n_fragments } = *notes;
+    let Notes { capped, n_units, n_fragments, components, ref slivers } = *notes;
     let (k, n_pieces) = (model.n_clusters(), trace.n_pieces);
     if let Some(wanted) = capped {
         warnings.push(format!(
             "{wanted} anchors were asked for, but there are only {n_units} distinct rows; every one is an anchor"
+        ));
+    }
+    if let Some(first) = slivers.first() {
+        let name = |s: &Sliver| match model.feature_names.get(s.column) {
+            Some(name) => format!("'{name}'"),
+            None => s.column.to_string(),
+        };
+        let more = match slivers.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let done = if model.params.scale == Scale::Auto {
+            "it is scaled by the span of most of its values"
+        } else {
+            "compare scale = robust"
+        };
+        warnings.push(format!(
+            "column {}{more}: 98 % of the values lie in {:.1} % of its range; {done}",
+            name(first),
+            100.0 * first.share
         ));
     }
     let counts = || model.explanation.clusters.iter().map(|cluster| cluster.rows);
@@ -181,6 +180,18 @@ pub(crate) fn warnings(notes: &Notes, model: &Model, trace: &Trace) -> Vec<Strin
     if n_pieces > k {
         warnings.push(format!(
             "the graph falls into {n_pieces} separate pieces of some size, more than k = {k}; a larger k may fit better"
+        ));
+    }
+    if components.n > 1 && components.n <= k && components.merged > 0 {
+        warnings.push(format!(
+            "{} of {} groups of rows that nothing links to the rest share a cluster with another; compare --balance 0",
+            components.merged, components.n
+        ));
+    }
+    if components.n >= k && k > 1 && components.split > 0 {
+        warnings.push(format!(
+            "{} of {} groups of rows that nothing links to the rest are split although k = {k}; compare --balance 0",
+            components.split, components.n
         ));
     }
     if let Some(path) = model.explanation.k_path.as_ref().filter(|path| !path.clear) {

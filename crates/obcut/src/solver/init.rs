@@ -30,7 +30,9 @@ pub(crate) fn auto_anchors(graph: GraphKind, n: usize, k: usize) -> usize {
     let wanted = match graph {
         GraphKind::Global => (n / ROWS_PER_GLOBAL_ANCHOR).min(300),
         GraphKind::Local => (n / ROWS_PER_LOCAL_ANCHOR).min(500),
-        GraphKind::Distance | GraphKind::Auto => (n / ROWS_PER_NEAR_ANCHOR).min(1000),
+        GraphKind::Distance | GraphKind::Neighbors | GraphKind::Auto => {
+            (n / ROWS_PER_NEAR_ANCHOR).min(1000)
+        }
     };
     wanted.max(ANCHORS_PER_CLUSTER * k).min(n)
 }

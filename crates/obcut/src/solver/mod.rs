@@ -9,6 +9,7 @@ pub(crate) mod finish;
 #[cfg(test)]
 mod golden_tests;
 mod init;
+pub(crate) mod judge;
 pub(crate) mod learn;
 pub mod model;
 pub mod params;
@@ -41,6 +42,7 @@ use params::{Init, Params, Reduce};
 use plan::Plan;
 use problem::{Candidate, Problem};
 use trace::{Clock, Trace};
+use update::labels::median;
 
 /// The result of a fit.
 #[derive(Clone, Debug)]
@@ -115,14 +117,14 @@ fn fit_checked(
     let scaled: Option<Vec<f64>> = weights.map(|w| w.iter().map(|w| w / unit).collect());
     let weights = scaled.as_deref();
     let mut clock = Clock::default();
-    let (scaling, units) = clock.time(Stage::Prepare, || {
+    let (scaling, slivers, units) = clock.time(Stage::Prepare, || {
         context.report(Stage::Prepare, 0, 0, None)?;
-        let scaling = match scaling {
-            Some(scaling) => scaling.clone(),
-            None => Scaling::fit(samples, weights, params.scale, &context)?,
+        let (scaling, slivers) = match scaling {
+            Some(scaling) => (scaling.clone(), Vec::new()),
+            None => Scaling::fit_and_look(samples, weights, params.scaling(), &context)?,
         };
         let units = Units::new(&Table::new(*samples, &scaling), weights, &context)?;
-        Ok::<_, Error>((scaling, units))
+        Ok::<_, Error>((scaling, slivers, units))
     })?;
     let n_distinct = units.n();
     let all = Table::new(*samples, &scaling);
@@ -158,9 +160,17 @@ fn fit_checked(
     if n_distinct < n_clusters {
         return Err(DataError::TooFewDistinct { n_distinct, n_clusters }.into());
     }
+    let row_weight = median(&units.weight);
     let plan = Plan::new(params, n_distinct, full.d(), given.as_deref())?;
-    let problem =
-        Problem { rows: &rows, plan: &plan, params, total: units.total, total_square, start };
+    let problem = Problem {
+        rows: &rows,
+        plan: &plan,
+        params,
+        total: units.total,
+        row_weight,
+        total_square,
+        start,
+    };
 
     let mut kept: Option<Candidate> = None;
     let mut scores = Vec::new();
@@ -202,7 +212,13 @@ fn fit_checked(
     trace.seconds = clock.finish();
     trace.n_pieces = n_sizeable(&kept.graph, &units.weight, params.n_clusters);
     trace.n_idle = kept.graph.degrees(&units.weight).iter().filter(|&&d| d == 0.0).count();
-    let notes = Notes { capped: plan.capped, n_units: plan.n_units, n_fragments: kept.n_fragments };
+    let notes = Notes {
+        capped: plan.capped,
+        n_units: plan.n_units,
+        n_fragments: kept.n_fragments,
+        components: kept.components,
+        slivers,
+    };
     let finish::Labelled { labels, margins } = rows;
     Ok((Fit { labels, margins, model, trace, warnings: Vec::new() }, notes))
 }

@@ -60,11 +60,13 @@ choices! {
         Local = "local",
         /// Closed form from the distances to the nearest anchors.
         Distance = "distance",
+        /// Closed form from the distances to the nearest rows: every row is its own anchor.
+        Neighbors = "neighbors",
     }
 }
 
 impl GraphKind {
-    /// The kinds that a row can be made by.
+    /// The kinds of links between a row and anchors.
     pub const NAMED: [Self; 3] = [Self::Global, Self::Local, Self::Distance];
 }
 
@@ -83,16 +85,39 @@ choices! {
 choices! {
     /// What is done to the features first. Fitted on the training rows, reused by predict.
     Scale as "scale" {
-        /// Unit rows for sparse counts (non-negative, more than 95 % zeros), else min-max.
+        /// For sparse counts (non-negative, more than 95 % zeros) unit rows, after inverse document
+        /// frequencies when they are whole numbers; else min-max, by the span of most values where a
+        /// column has a few far away.
         Auto = "auto",
         /// Every feature to [0, 1]; a constant feature has no say.
         MinMax = "minmax",
         /// Every feature to mean 0 and standard deviation 1; a constant feature becomes 0.
         Standard = "standard",
+        /// Every feature about its median, in units of the distance between its quartiles.
+        Robust = "robust",
         /// Every row to length 1; a zero row stays zero.
         UnitRows = "unit",
+        /// Counts times inverse document frequencies, then every row to length 1.
+        Idf = "idf",
         /// Nothing.
         None = "none",
+    }
+}
+
+impl Scale {
+    /// Whether rows are brought to length 1.
+    pub(crate) fn is_unit(self) -> bool {
+        matches!(self, Self::UnitRows | Self::Idf)
+    }
+}
+
+choices! {
+    /// What distance means.
+    Metric as "metric" {
+        /// The Euclidean distance of the scaled rows.
+        Euclidean = "euclidean",
+        /// The angle between rows: every row is brought to length 1.
+        Cosine = "cosine",
     }
 }
 
@@ -234,8 +259,14 @@ pub struct Params {
     pub n_neighbors: usize,
     /// What is done to the features first.
     pub scale: Scale,
+    /// What distance means. `cosine` brings rows to length 1.
+    #[serde(default = "usual_metric")]
+    pub metric: Metric,
     /// Where the labels start.
     pub init: Init,
+    /// How much equal cluster sizes count in the automatic choice, from 0 (not at all) to 1.
+    #[serde(default = "usual_balance")]
+    pub balance: f64,
     /// Weights of the anchors in the cut.
     pub anchor_weights: AnchorWeights,
     /// Weight of the cut in the objective.
@@ -281,6 +312,16 @@ pub struct Params {
     pub threads: usize,
 }
 
+/// The metric of models that were written before there was a choice.
+fn usual_metric() -> Metric {
+    Metric::Euclidean
+}
+
+/// The balance of models that were written before there was a choice.
+fn usual_balance() -> f64 {
+    1.0
+}
+
 /// The effort of models that were written before there was a choice.
 fn usual() -> Effort {
     Effort::Auto
@@ -299,7 +340,9 @@ impl Params {
             anchors: None,
             n_neighbors: 5,
             scale: Scale::Auto,
+            metric: Metric::Euclidean,
             init: Init::Spectral,
+            balance: 0.25,
             anchor_weights: AnchorWeights::Degree,
             lambda: 1.0,
             lambda_scale: LambdaScale::Relative,
@@ -336,6 +379,7 @@ impl Params {
             n_anchor_sets: Some(1),
             scale: Scale::MinMax,
             init: Init::KMeans,
+            balance: 1.0,
             anchor_weights: AnchorWeights::None,
             lambda: 1.0,
             lambda_scale: LambdaScale::Absolute,
@@ -345,6 +389,14 @@ impl Params {
             rows_per_anchor: None,
             core_rows: Some(0),
             ..Self::new(n_clusters)
+        }
+    }
+
+    /// The scaling that is asked for, with the metric taken into account.
+    pub(crate) fn scaling(&self) -> Scale {
+        match (self.metric, self.scale) {
+            (Metric::Cosine, Scale::Auto) => Scale::UnitRows,
+            (_, scale) => scale,
         }
     }
 

@@ -122,6 +122,7 @@ pub(crate) fn path(
 
     let kinds = match params.graph {
         GraphKind::Auto => vec![GraphKind::Distance, GraphKind::Global],
+        GraphKind::Neighbors => vec![GraphKind::Distance],
         kind => vec![kind],
     };
     let high = high.unwrap_or_else(|| (n / ROWS_PER_CLUSTER).min(MOST_CLUSTERS));
@@ -205,7 +206,7 @@ fn views(
         let graph = builder.build(rows.table, &points, &quiet)?;
         let at = Coordinates { anchors: sets[v], d, of_column: &of_column };
         let stream = stream.named("eigen").nth(v);
-        let spectrum = spectrum(&graph, rows.weights, k, Some(at), stream, &quiet)?;
+        let spectrum = spectrum(&graph, rows.weights, (k, k), Some(at), stream, &quiet)?;
         Ok::<_, Error>(View { graph, spectrum })
     })?;
     views.into_iter().collect()
@@ -224,7 +225,14 @@ fn judge(
     for (v, view) in views.iter().enumerate() {
         let stream = stream.nth(v).nth(k);
         let weighted = (weights, keys);
-        labels.push(view.spectrum.labels(&view.graph, weighted, k, DISCRETISE, stream, context)?);
+        labels.push(view.spectrum.labels(
+            &view.graph,
+            weighted,
+            (k, k),
+            DISCRETISE,
+            stream,
+            context,
+        )?);
     }
     let pairs: Vec<(usize, usize)> = (0..views.len())
         .flat_map(|a| (0..views.len()).map(move |b| (a, b)))

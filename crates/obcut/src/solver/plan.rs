@@ -9,10 +9,13 @@ use crate::solver::params::{Effort, GraphKind, Init, Learn, Params};
 /// Numbers that settings leave automatic.
 pub(crate) struct Plan {
     pub blocks: Vec<Block>,
-    /// Graphs on the anchors, each of weight one; all of them judge every way.
+    /// Graphs on the anchors, each of weight one.
     pub sources: Vec<Part>,
-    pub ways: Vec<Way>,
-    /// Rows that the ways are judged on, when there are several.
+    /// What is tried; a single graph between rows and anchors needs no choice.
+    pub jobs: Vec<Job>,
+    /// The source that labels rows when the candidate that is kept has no anchors of its own.
+    pub ruler: usize,
+    /// Rows that the candidates are judged on.
     pub trial_rows: usize,
     /// Anchors asked for, when they are more than the distinct rows.
     pub capped: Option<usize>,
@@ -25,6 +28,19 @@ pub(crate) struct Plan {
 pub(crate) struct Block {
     pub per_set: usize,
     pub n_sets: usize,
+}
+
+/// What candidates are made from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Job {
+    /// A graph between rows and anchors.
+    Anchors(Way),
+    /// The graph of this many nearest rows.
+    Rows(usize),
+    /// A minimum spanning tree of the rows.
+    Tree,
+    /// k-means on the rows.
+    Means,
 }
 
 /// A graph made of sources, and a start.
@@ -58,13 +74,17 @@ const GLOBAL: usize = 0;
 const DISTANCE: usize = 1;
 const LOCAL: usize = 2;
 
+/// Nearest rows in the graphs of the automatic choice.
+const FEW_NEIGHBORS: [usize; 2] = [5, 10];
+
 impl Plan {
     pub fn new(params: &Params, n: usize, d: usize, given: Option<&[f64]>) -> Result<Self, Error> {
         let (k, kind) = (params.n_clusters, params.graph);
         let mut plan = Self {
             blocks: Vec::new(),
             sources: Vec::new(),
-            ways: Vec::new(),
+            jobs: Vec::new(),
+            ruler: 0,
             trial_rows: trial_rows(params.effort),
             capped: None,
             n_units: n,
@@ -79,6 +99,9 @@ impl Plan {
                 .into());
             }
             plan.blocks.push(Block { per_set: n_anchors / n_sets, n_sets });
+        } else if kind == GraphKind::Neighbors {
+            let n_sets = params.n_anchor_sets.unwrap_or(1);
+            plan.add_block(params, auto_anchors(GraphKind::Distance, n, k), n_sets, n);
         } else if kind == GraphKind::Auto {
             let (global, distance) = sets(params.effort);
             let n_sets = params.n_anchor_sets.unwrap_or(global);
@@ -93,17 +116,20 @@ impl Plan {
             let Block { per_set, n_sets } = plan.blocks[block];
             Part { kind, first, per_set, n_sets, weight: 1.0 }
         };
-        plan.sources = if kind == GraphKind::Auto {
-            let last = plan.blocks.len() - 1;
-            let mut sources = vec![part(GraphKind::Global, 0), part(GraphKind::Distance, last)];
-            if params.effort != Effort::Fast {
-                sources.push(part(GraphKind::Local, 0));
+        plan.sources = match kind {
+            GraphKind::Auto => {
+                let last = plan.blocks.len() - 1;
+                let mut sources = vec![part(GraphKind::Global, 0), part(GraphKind::Distance, last)];
+                if params.effort == Effort::Thorough {
+                    sources.push(part(GraphKind::Local, 0));
+                }
+                plan.ruler = DISTANCE;
+                sources
             }
-            sources
-        } else {
-            vec![part(kind, 0)]
+            GraphKind::Neighbors => vec![part(GraphKind::Distance, 0)],
+            kind => vec![part(kind, 0)],
         };
-        plan.ways = ways(params);
+        plan.jobs = jobs(params, n > plan.trial_rows);
         Ok(plan)
     }
 
@@ -122,6 +148,23 @@ impl Plan {
     pub fn layout(&self, way: &Way) -> Layout {
         let weight = way.share();
         Layout(way.sources.iter().map(|&s| Part { weight, ..self.sources[s] }).collect())
+    }
+
+    /// The graph that labels rows when a candidate has no anchors of its own.
+    pub fn ruling_way(&self) -> Way {
+        Way { sources: vec![self.ruler], start: WayStart::Spectral }
+    }
+
+    /// The graphs that may label rows when a candidate has no anchors of its own, the cheapest first.
+    pub fn rulers(&self) -> Vec<Way> {
+        let mut rulers = vec![self.ruling_way()];
+        let by_anchors = self.jobs.iter().filter_map(|job| match job {
+            Job::Anchors(way) if !rulers.contains(way) => Some(way.clone()),
+            _ => None,
+        });
+        let more: Vec<Way> = by_anchors.collect();
+        rulers.extend(more);
+        rulers
     }
 
     /// All sources side by side, each of weight one.
@@ -155,33 +198,36 @@ fn trial_rows(effort: Effort) -> usize {
     }
 }
 
-/// What is tried. Of equal scores the first is kept: graphs of one source stand before unions.
-fn ways(params: &Params) -> Vec<Way> {
+/// What is tried. Of equal scores the first is kept. `sampled` says that a part of the rows is tried first.
+fn jobs(params: &Params, sampled: bool) -> Vec<Job> {
     let start = match params.init {
         Init::Spectral => WayStart::Spectral,
         Init::KMeans => WayStart::KMeans,
         Init::Given(_) => WayStart::Given,
     };
-    if params.graph != GraphKind::Auto {
-        return vec![Way { sources: vec![0], start }];
-    }
-    let mut graphs: Vec<&[usize]> = vec![&[DISTANCE], &[GLOBAL], &[GLOBAL, DISTANCE]];
-    if params.effort != Effort::Fast {
-        graphs.insert(1, &[LOCAL]);
-        graphs.push(&[GLOBAL, LOCAL]);
-    }
-    if params.effort == Effort::Thorough {
-        graphs.push(&[GLOBAL, LOCAL, DISTANCE]);
+    let way = |sources: &[usize]| Job::Anchors(Way { sources: sources.to_vec(), start });
+    match params.graph {
+        GraphKind::Auto => {}
+        GraphKind::Neighbors => return FEW_NEIGHBORS.map(Job::Rows).to_vec(),
+        _ => return vec![way(&[0])],
     }
     // The learning loop has one row problem, so it takes one kind of links.
     if params.learn != Learn::Nothing {
-        graphs.retain(|g| g.len() == 1);
+        return vec![way(&[DISTANCE]), way(&[GLOBAL])];
     }
-    let way = |sources: &[usize], start| Way { sources: sources.to_vec(), start };
-    let mut ways: Vec<Way> = graphs.iter().map(|g| way(g, start)).collect();
-    if start == WayStart::Spectral && params.effort != Effort::Fast {
-        ways.push(way(&[GLOBAL], WayStart::KMeans));
-        ways.push(way(&[DISTANCE], WayStart::KMeans));
+    let mut jobs = vec![way(&[GLOBAL]), way(&[GLOBAL, DISTANCE])];
+    // Nearest rows do the same better where there are few enough of them.
+    if sampled || start != WayStart::Spectral || params.effort != Effort::Auto {
+        jobs.insert(0, way(&[DISTANCE]));
     }
-    ways
+    if params.effort == Effort::Thorough {
+        jobs.extend([way(&[LOCAL]), way(&[GLOBAL, LOCAL])]);
+    }
+    if start == WayStart::Spectral {
+        if params.effort != Effort::Fast {
+            jobs.splice(0..0, FEW_NEIGHBORS.map(Job::Rows));
+        }
+        jobs.extend([Job::Tree, Job::Means]);
+    }
+    jobs
 }

@@ -14,9 +14,6 @@ use crate::parallel::Context;
 use crate::solver::update::embedding;
 use crate::solver::update::labels::Clusters;
 
-/// Rounds of labelling by the rule and making the rule from the labels.
-const ROUNDS: usize = 20;
-
 /// A frozen state of the cut.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rule {
@@ -72,29 +69,69 @@ impl Rule {
         })
     }
 
-    /// Rounds of rule and labels until they agree; the labels are always those of the rule. `None`
-    /// when no rule keeps all clusters non-empty.
-    pub fn settle(
-        graph: &Graph,
-        start: &[u32],
-        weights: &[f64],
-        anchor_weights: &[f64],
-        k: usize,
-        context: &Context<'_>,
-    ) -> Result<Option<(Self, Vec<u32>)>, Error> {
-        let mut labels = start.to_vec();
-        for round in 0..ROUNDS {
-            let mut rule = Self::at(graph, &labels, weights, anchor_weights, k, context)?;
-            let mut next = rule.label(graph, context)?;
-            if has_empty(&next, k) {
-                return Ok(rule.fill(graph, &mut next, context)?.then_some((rule, next)));
+    /// The rule by votes: every anchor stands for the clusters of the rows that are linked to it, in the
+    /// shares of their links, and a row goes where most of its links lead. The gains of a row are its
+    /// shares of all clusters: not negative, and one in sum.
+    pub fn votes(graph: &Graph, labels: &[u32], weights: &[f64], k: usize) -> Self {
+        let mut links = vec![0.0; graph.n_cols * k];
+        for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
+            let (columns, values) = graph.row(i);
+            for (&m, v) in columns.iter().zip(values) {
+                links[m as usize * k + label as usize] += w * v;
             }
-            if next == labels || round + 1 == ROUNDS {
-                return Ok(Some((rule, next)));
-            }
-            labels = next;
         }
-        unreachable!("the last round returns")
+        Self::of_links(links, k)
+    }
+
+    /// Share of the weight that the votes of all other rows would label otherwise: how the rule does on rows
+    /// that it has not seen.
+    pub fn left_out_error(graph: &Graph, labels: &[u32], weights: &[f64], k: usize) -> f64 {
+        let mut links = vec![0.0; graph.n_cols * k];
+        for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
+            let (columns, values) = graph.row(i);
+            for (&m, v) in columns.iter().zip(values) {
+                links[m as usize * k + label as usize] += w * v;
+            }
+        }
+        let degrees: Vec<f64> = links.chunks_exact(k).map(|row| row.iter().sum()).collect();
+        let (mut wrong, mut total) = (0.0, 0.0);
+        let mut gains = vec![0.0; k];
+        for (i, (&label, w)) in labels.iter().zip(weights).enumerate() {
+            let (columns, values) = graph.row(i);
+            gains.fill(0.0);
+            for (&m, v) in columns.iter().zip(values) {
+                let (m, own) = (m as usize, w * v);
+                let rest = degrees[m] - own;
+                if rest > 1e-12 * degrees[m] {
+                    let shares = &links[m * k..(m + 1) * k];
+                    gains.iter_mut().zip(shares).for_each(|(g, s)| *g += v * s / rest);
+                    gains[label as usize] -= v * own / rest;
+                }
+            }
+            total += w;
+            if best(&gains) != label as usize {
+                wrong += w;
+            }
+        }
+        if total > 0.0 { wrong / total } else { 0.0 }
+    }
+
+    /// The same from the links of every anchor to every cluster, B'Y (M × k).
+    pub fn of_links(mut shares: Vec<f64>, k: usize) -> Self {
+        let n_columns = shares.len() / k;
+        for row in shares.chunks_exact_mut(k) {
+            let total: f64 = row.iter().sum();
+            // An anchor without rows stands for all clusters alike.
+            row.iter_mut().for_each(|v| *v = if total > 0.0 { *v / total } else { 1.0 / k as f64 });
+        }
+        Self {
+            n_clusters: k,
+            embedding: shares,
+            anchor_weights: vec![1.0; n_columns],
+            sums: vec![0.0; k],
+            sizes: vec![1.0; k],
+            boost: vec![0.0; k],
+        }
     }
 
     pub fn labeller(&self) -> Labeller {
@@ -127,40 +164,6 @@ impl Rule {
             );
         })?;
         Ok(labels)
-    }
-
-    /// Raises the boost of empty clusters until each takes the row that needs the least.
-    fn fill(
-        &mut self,
-        graph: &Graph,
-        labels: &mut Vec<u32>,
-        context: &Context<'_>,
-    ) -> Result<bool, Error> {
-        let k = self.n_clusters;
-        for _ in 0..2 * k {
-            let mut counts = vec![0u32; k];
-            labels.iter().for_each(|&l| counts[l as usize] += 1);
-            let Some(empty) = counts.iter().position(|&c| c == 0) else {
-                return Ok(true);
-            };
-            let labeller = self.labeller();
-            let mut gains = vec![0.0; k];
-            let mut least = f64::INFINITY;
-            for i in 0..graph.n_rows() {
-                let own = labels[i] as usize;
-                if counts[own] > 1 {
-                    labeller.gains(graph.row(i), &mut gains);
-                    least = least.min(gains[own] - gains[empty]);
-                }
-            }
-            if !least.is_finite() {
-                return Ok(false);
-            }
-            // A little more than needed, so that rounding cannot undo it.
-            self.boost[empty] += least + 1e-12 * (1.0 + least.abs());
-            *labels = self.label(graph, context)?;
-        }
-        Ok(!has_empty(labels, k))
     }
 }
 
@@ -207,4 +210,66 @@ pub(crate) fn has_empty(labels: &[u32], k: usize) -> bool {
     let mut seen = vec![false; k];
     labels.iter().for_each(|&l| seen[l as usize] = true);
     seen.contains(&false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::Silent;
+    use crate::random::Stream;
+
+    fn some_graph(n: usize, m: usize) -> (Graph, Vec<u32>, Vec<f64>) {
+        let draw = Stream::new(2).values(4 * n);
+        let mut graph = Graph::empty(m);
+        for i in 0..n {
+            let a = (i * 7 % (m - 1)) as u32;
+            let share = 0.25 + 0.25 * draw[i].abs();
+            graph.push(&[a, a + 1], &[share, 1.0 - share]);
+        }
+        let labels = (0..n).map(|i| u32::from(draw[n + i] > 0.2) + u32::from(i % 5 == 0)).collect();
+        let weights = (0..n).map(|i| 1.0 + (i % 3) as f64).collect();
+        (graph, labels, weights)
+    }
+
+    #[test]
+    fn votes_are_the_shares_of_the_links_of_every_anchor() {
+        let (graph, labels, weights) = some_graph(60, 9);
+        let rule = Rule::votes(&graph, &labels, &weights, 3);
+        for m in 0..9u32 {
+            let mut shares = [0.0; 3];
+            for i in 0..60 {
+                let (columns, values) = graph.row(i);
+                if let Some(at) = columns.iter().position(|&c| c == m) {
+                    shares[labels[i] as usize] += weights[i] * values[at];
+                }
+            }
+            let total: f64 = shares.iter().sum();
+            for j in 0..3 {
+                let found = rule.embedding[m as usize * 3 + j];
+                assert!((found - shares[j] / total).abs() < 1e-12);
+            }
+        }
+        let (labeller, mut gains) = (rule.labeller(), vec![0.0; 3]);
+        labeller.gains(graph.row(4), &mut gains);
+        assert!((gains.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!(gains.iter().all(|g| *g >= 0.0));
+    }
+
+    #[test]
+    fn the_error_of_left_out_rows_is_that_of_rules_without_them() {
+        let (graph, labels, weights) = some_graph(60, 9);
+        let context = Context::new(1, &Silent).unwrap();
+        let mut wrong = 0.0;
+        for i in 0..60 {
+            let without: Vec<f64> =
+                weights.iter().enumerate().map(|(u, w)| if u == i { 0.0 } else { *w }).collect();
+            let rule = Rule::votes(&graph, &labels, &without, 3);
+            if rule.label(&graph, &context).unwrap()[i] != labels[i] {
+                wrong += weights[i];
+            }
+        }
+        let plain = wrong / weights.iter().sum::<f64>();
+        let found = Rule::left_out_error(&graph, &labels, &weights, 3);
+        assert!((found - plain).abs() < 1e-12 && plain > 0.0, "{found} {plain}");
+    }
 }

@@ -267,7 +267,7 @@ pub(crate) fn update(
 }
 
 /// The weight in the middle.
-fn median(weights: &[f64]) -> f64 {
+pub(crate) fn median(weights: &[f64]) -> f64 {
     let mut sorted = weights.to_vec();
     let middle = sorted.len() / 2;
     if sorted.is_empty() {

@@ -1,12 +1,13 @@
 //! An order of the rows in which near ones follow each other: what is shared by near rows is then shared
 //! by rows that are worked on at once. Results do not depend on it, only the time they take.
 
-use obcut::kmeans::{self, Schedule, Seeding, Weighted};
-use obcut::linalg::simd::squared_distance;
-use obcut::parallel::Context;
-use obcut::random::{Stream, mix};
-use obcut::table::Table;
-use obcut::{Error, Stage};
+use crate::error::Error;
+use crate::kmeans::{self, Schedule, Seeding, Weighted};
+use crate::linalg::simd::squared_distance;
+use crate::observer::Stage;
+use crate::parallel::Context;
+use crate::random::{Stream, mix};
+use crate::table::Table;
 
 /// Stretches at most.
 const MOST: usize = 1024;
@@ -15,15 +16,28 @@ const SAMPLE: usize = 32;
 const ITERATIONS: usize = 10;
 
 /// All rows, in stretches of about `len` near ones; stretches that are near follow each other.
-pub(crate) fn stretches(
+pub fn stretches(
     table: &Table<'_>,
     len: usize,
     context: &Context<'_>,
 ) -> Result<Vec<Vec<u32>>, Error> {
+    Ok(cells(table, len, context)?.0)
+}
+
+/// The same with the centres that the rows of a stretch are nearest to.
+pub fn cells(
+    table: &Table<'_>,
+    len: usize,
+    context: &Context<'_>,
+) -> Result<(Vec<Vec<u32>>, Vec<f64>), Error> {
     let (n, d) = (table.n(), table.d());
     let count = (n / len.max(1)).min(MOST);
     if count < 2 {
-        return Ok(vec![(0..n as u32).collect()]);
+        let mut center = vec![0.0; d];
+        if n > 0 {
+            table.row(0, &mut center);
+        }
+        return Ok((vec![(0..n as u32).collect()], center));
     }
     let keys: Vec<u64> = (0..n as u64).map(mix).collect();
     let rows = Weighted { table, weights: &vec![1.0; n], keys: &keys };
@@ -37,11 +51,15 @@ pub(crate) fn stretches(
     let stream = Stream::new(0).named("stretches");
     let centers = kmeans::fit(&rows, count, schedule, stream, context, Stage::Graph)?.values;
     let place = places(&centers, d);
+    let mut ordered = vec![0.0; centers.len()];
+    for (center, &at) in centers.chunks_exact(d).zip(&place) {
+        ordered[at * d..(at + 1) * d].copy_from_slice(center);
+    }
     let mut stretches = vec![Vec::new(); count];
     for (i, label) in kmeans::assign(table, &table.points(centers), context)?.iter().enumerate() {
         stretches[place[*label as usize]].push(i as u32);
     }
-    Ok(stretches)
+    Ok((stretches, ordered))
 }
 
 /// Where centres stand when after each comes the nearest of those that are left.
@@ -62,14 +80,15 @@ fn places(centers: &[f64], d: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::with_job;
-    use obcut::{Matrix, Scale};
+    use crate::knn::tests::with_job;
+    use crate::matrix::Matrix;
+    use crate::solver::params::Scale;
 
     #[test]
     fn every_row_is_in_one_stretch_and_near_rows_are_together() {
         let values: Vec<f64> = (0..900).map(|i| f64::from(i * 7 % 900)).collect();
         let matrix = Matrix::Dense64 { values: values.clone(), n_rows: 900, n_cols: 1 };
-        let found = with_job(&matrix, 2, Scale::None, false, |j| stretches(j.table, 90, j.context));
+        let found = with_job(&matrix, Scale::None, |j| stretches(j.table, 90, j.context));
         assert_eq!(found.len(), 10);
         for stretch in &found {
             let inside = stretch.iter().map(|&i| values[i as usize]);

@@ -9,19 +9,23 @@
 //! rows, panel by panel. What is kept of a list is for the caller to say, row by row.
 
 mod candidates;
+mod cells;
 mod measure;
+pub mod stretches;
 
 use std::ops::Range;
 
-use obcut::block::{BLOCK, Kernel, Points, Products, Scratch};
-use obcut::linalg::simd::vectorised;
-use obcut::parallel::Context;
-use obcut::table::Table;
-use obcut::{Error, Graph};
+use crate::block::{BLOCK, Kernel, Points, Products, Scratch};
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::linalg::simd::vectorised;
+use crate::parallel::Context;
+use crate::table::Table;
 
-use super::stretches::stretches;
 use candidates::{Candidates, order, scan, scan_both};
-pub(crate) use measure::Measure;
+pub use cells::{Found, nearest_by_cells};
+pub use measure::Measure;
+use stretches::stretches;
 
 /// Candidates beside those asked for: products round where differences do not.
 const SLACK: usize = 16;
@@ -39,10 +43,10 @@ const CANDIDATES: usize = 1 << 24;
 const ROWS: usize = 1024;
 
 /// Squared distance and row.
-pub(crate) type Neighbor = (f64, u32);
+pub type Neighbor = (f64, u32);
 
 /// Bytes that a search for `count` neighbours holds beside its result.
-pub(crate) fn search_bytes(n: usize, d: usize, count: usize) -> f64 {
+pub fn search_bytes(n: usize, d: usize, count: usize) -> f64 {
     let kept = (count + SLACK).min(n);
     let rows = if is_tournament(n, kept) { n } else { group_len(n, kept) };
     let candidates = list_bytes(kept, n) * rows as f64;
@@ -50,7 +54,7 @@ pub(crate) fn search_bytes(n: usize, d: usize, count: usize) -> f64 {
 }
 
 /// The `count` nearest others of every row, nearest first; ties go to the lower index.
-pub(crate) fn nearest(
+pub fn nearest(
     table: &Table<'_>,
     count: usize,
     context: &Context<'_>,
@@ -59,7 +63,7 @@ pub(crate) fn nearest(
 }
 
 /// What `finish` makes of every row and its `count` nearest others.
-pub(crate) fn visit<R: Send>(
+pub fn visit<R: Send>(
     table: &Table<'_>,
     count: usize,
     context: &Context<'_>,
@@ -77,7 +81,7 @@ pub(crate) fn visit<R: Send>(
 
 /// What `finish` makes of every row and its nearest others: first of `few` of them, and of all `count`
 /// where that does not tell.
-pub(crate) fn visit_twice<R: Send>(
+pub fn visit_twice<R: Send>(
     table: &Table<'_>,
     (few, count): (usize, usize),
     context: &Context<'_>,
@@ -330,7 +334,7 @@ impl<R> Search<R> {
 }
 
 /// The graph with an edge wherever one of two rows lists the other; values are squared distances.
-pub(crate) fn union(lists: Vec<Vec<Neighbor>>, context: &Context<'_>) -> Result<Graph, Error> {
+pub fn union(lists: Vec<Vec<Neighbor>>, context: &Context<'_>) -> Result<Graph, Error> {
     let n = lists.len();
     let mut lengths: Vec<usize> = lists.iter().map(Vec::len).collect();
     lists.iter().flatten().for_each(|entry| lengths[entry.1 as usize] += 1);

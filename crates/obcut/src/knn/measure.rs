@@ -1,7 +1,7 @@
 //! True distances between rows, from differences.
 
-use obcut::linalg::simd::{squared_distance, vectorised};
-use obcut::table::Table;
+use crate::linalg::simd::{squared_distance, vectorised};
+use crate::table::Table;
 
 use super::Neighbor;
 
@@ -9,7 +9,7 @@ use super::Neighbor;
 const CANCELS: f64 = 1e-10;
 
 /// True distances between rows.
-pub(crate) struct Measure<'t, 'a> {
+pub struct Measure<'t, 'a> {
     table: &'t Table<'a>,
     row: Vec<f64>,
     other: Vec<f64>,

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use obcut::block::Products;
-use obcut::linalg::gemm::Real;
-use obcut::linalg::simd::vectorised;
+use crate::block::Products;
+use crate::linalg::gemm::Real;
+use crate::linalg::simd::vectorised;
 
 use super::Neighbor;
 
