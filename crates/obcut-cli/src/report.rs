@@ -133,9 +133,9 @@ impl<'a> ExplanationFacts<'a> {
         Self { clusters: clusters.collect(), tried, k_path: k_path.as_ref() }
     }
 
-    /// Where the labels that were kept started, when there was a choice.
-    pub fn start(&self) -> Option<&'a str> {
-        self.tried.iter().find(|t| t.kept).map(|t| t.start.as_str())
+    /// The candidate that was kept, when there was a choice.
+    pub fn kept(&self) -> Option<&'a obcut::Tried> {
+        self.tried.iter().find(|t| t.kept)
     }
 
     /// A line on the choice of k, if it was chosen.
@@ -151,26 +151,9 @@ impl<'a> ExplanationFacts<'a> {
 
     /// What was tried, and what sets every cluster apart.
     pub fn tell(&self, card: &mut Card) {
-        for (i, t) in self.tried.iter().enumerate() {
+        for (i, best) in best_of_kind(self.tried).iter().enumerate() {
             let name = if i == 0 { "tried" } else { "" };
-            let on: Vec<String> =
-                t.association.iter().map(|(graph, a)| format!("{graph} {a:.3}")).collect();
-            let note = match (t.kept, t.ruled_out) {
-                (true, _) => ", kept",
-                (_, true) => ", cuts a graph that is in k pieces",
-                _ => "",
-            };
-            card.line(
-                name,
-                format!(
-                    "{} from {}: score {:.4} (association on {}; balance {:.3}){note}",
-                    t.graph,
-                    t.start,
-                    t.score,
-                    on.join(", "),
-                    t.balance
-                ),
-            );
+            card.line(name, best.text());
         }
         for c in &self.clusters {
             let name = if c.cluster == 0 { "apart" } else { "" };
@@ -190,6 +173,58 @@ impl<'a> ExplanationFacts<'a> {
             }
             card.line(name, text);
         }
+    }
+}
+
+/// The best of all candidates of one kind.
+struct BestOfKind<'a> {
+    best: &'a obcut::Tried,
+    count: usize,
+}
+
+/// The best candidate of every kind, the best kind first.
+fn best_of_kind(tried: &[obcut::Tried]) -> Vec<BestOfKind<'_>> {
+    let mut kinds: Vec<BestOfKind<'_>> = Vec::new();
+    for t in tried {
+        match kinds.iter_mut().find(|kind| kind.best.graph == t.graph) {
+            Some(kind) => {
+                kind.count += 1;
+                if t.kept || (!kind.best.kept && t.score > kind.best.score) {
+                    kind.best = t;
+                }
+            }
+            None => kinds.push(BestOfKind { best: t, count: 1 }),
+        }
+    }
+    kinds.sort_by(|a, b| b.best.kept.cmp(&a.best.kept).then(b.best.score.total_cmp(&a.best.score)));
+    kinds
+}
+
+impl BestOfKind<'_> {
+    fn text(&self) -> String {
+        let t = self.best;
+        let mut text = t.graph.clone();
+        if t.start != t.graph {
+            text += &format!(" from {}", t.start);
+        }
+        if t.vectors > 0 {
+            text += &format!(", {}", plural(t.vectors, "eigenvector"));
+        }
+        let on: Vec<String> =
+            t.association.iter().map(|(graph, a)| format!("{graph} {a:.3}")).collect();
+        text += &format!(
+            ": score {} (association on {}; balance {:.3})",
+            output::number(t.score),
+            on.join(", "),
+            t.balance
+        );
+        if self.count > 1 {
+            text += &format!(", best of {}", self.count);
+        }
+        if t.kept {
+            text += ", kept";
+        }
+        text
     }
 }
 

@@ -154,7 +154,10 @@ impl Harness {
         scores: Scores,
     ) -> Result<Run, String> {
         let Timed { fit, seconds } = timed;
-        let (k, graph) = (fit.model.n_clusters(), fit.model.graph());
+        let k = fit.model.n_clusters();
+        // The candidate that was kept; its anchors may be those of another graph.
+        let kept = fit.model.explanation().tried.iter().find(|tried| tried.kept);
+        let graph = kept.map_or_else(|| fit.model.graph(), |tried| tried.graph.clone());
         let Scores { nmi, acc, purity, ari } = scores;
         let record = Record {
             table,

@@ -18,7 +18,7 @@ pub fn default(harness: &mut Harness, role: Role) -> Result<(), String> {
     }
     let seeds = harness.options.seeds(5);
     let title = format!("Default settings, k given: mean ± standard deviation of {seeds} seeds");
-    head(&title, &["data", "role", "NMI", "ACC", "purity", "ARI", "graphs kept", "s"]);
+    head(&title, &["data", "role", "NMI", "ACC", "purity", "ARI", "kept", "s"]);
     harness.each(&sets, 6, |harness, set, table| {
         let base = Params::new(table.k());
         let runs: Vec<Run> = (0..seeds)
@@ -38,7 +38,7 @@ pub fn suite(harness: &mut Harness, role: Role) -> Result<(), String> {
     }
     let seeds = harness.options.seeds(5);
     let title = format!("The suite, k given: mean ± standard deviation of {seeds} seeds");
-    head(&title, &["data", "role", "rows", "k", "ARI", "graphs kept", "s"]);
+    head(&title, &["data", "role", "rows", "k", "ARI", "kept", "s"]);
     let mut means: Vec<(String, f64)> = Vec::new();
     harness.each(&sets, 5, |harness, set, table| {
         let (mut best, mut kept) = (Vec::new(), Vec::new());

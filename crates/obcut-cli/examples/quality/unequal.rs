@@ -63,17 +63,8 @@ pub fn unequal(harness: &mut Harness) {
     head(
         &format!("Unequal Gaussian groups, k given: worst of {seeds} seeds"),
         &[
-            "case",
-            "role",
-            "features",
-            "distance",
-            "shares",
-            "rows",
-            "ARI",
-            "Bayes",
-            "passes",
-            "graphs kept",
-            "s",
+            "case", "role", "features", "distance", "shares", "rows", "ARI", "Bayes", "passes",
+            "kept", "s",
         ],
     );
     let mut failing = Vec::new();
@@ -146,7 +137,7 @@ pub fn customers(harness: &mut Harness) {
     let seeds = harness.options.seeds(5);
     head(
         &format!("Customers, k given: mean ± standard deviation of {seeds} seeds"),
-        &["data", "role", "ARI", "worst", "Bayes", "graphs kept", "s"],
+        &["data", "role", "ARI", "worst", "Bayes", "kept", "s"],
     );
     let (mut runs, mut bayes) = (Vec::new(), Vec::new());
     for seed in 0..seeds {

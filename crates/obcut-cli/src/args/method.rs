@@ -57,7 +57,7 @@ pub struct MethodArgs {
     #[arg(long, value_name = "WHICH", value_parser = word::<Metric>())]
     #[arg(help_heading = METHOD)]
     pub metric: Option<Metric>,
-    /// How much equal cluster sizes count in the choice of '--graph auto', from 0 to 1 [default: 0.25]
+    /// How much '--graph auto' favors equal cluster sizes, 0 to 1 [default: 0.25]
     #[arg(long, value_name = "B", help_heading = METHOD, allow_negative_numbers = true)]
     pub balance: Option<f64>,
     /// Where the labels start: spectral, kmeans, or a file of labels [default: spectral]

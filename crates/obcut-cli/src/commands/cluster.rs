@@ -499,22 +499,27 @@ impl Report<'_> {
     fn card(&self) -> Card {
         let params = self.settings.params;
         let mut card = Card::new(self.input.text("feature"));
-        let mut method = format!(
-            "graph {}, {}, {}, scale {}, start {}",
-            self.settings.graph_used,
-            plural(self.settings.anchors_used, "anchor"),
-            plural(params.n_neighbors, "neighbor"),
-            self.settings.scale_used,
-            self.explanation.start().unwrap_or(params.init.name())
-        );
+        let mut method = match self.explanation.kept() {
+            Some(kept) if kept.start == kept.graph => kept.graph.clone(),
+            Some(kept) => format!("{} from {}", kept.graph, kept.start),
+            None => format!("{} from {}", self.settings.graph_used, params.init.name()),
+        };
         let n_tried = self.explanation.tried.len();
         if n_tried > 1 {
-            method += &format!(" (the best of {n_tried})");
+            method += &format!(", the best of {n_tried} candidates");
         }
+        method += &format!("; scale {}", self.settings.scale_used);
         if params.n_init > 1 {
             method += &format!(", best of {} runs", params.n_init);
         }
         card.line("method", method);
+        card.line(
+            "anchors",
+            format!(
+                "{}, {} links per row ({})",
+                self.settings.anchors_used, params.n_neighbors, self.settings.graph_used
+            ),
+        );
         card.line(
             "run",
             format!("seed {}, {}", params.seed, plural(self.settings.threads_used, "thread")),

@@ -383,7 +383,11 @@ pub fn choices(facts: &Clustering) -> Option<Section> {
             vec![
                 Cell::words(&t.graph),
                 Cell::words(&t.start),
-                Cell::keyed(format!("{:.4}", t.score), t.score).best(t.kept),
+                Cell::keyed(
+                    if t.vectors > 0 { t.vectors.to_string() } else { String::new() },
+                    t.vectors as f64,
+                ),
+                Cell::keyed(format!("{:.2}", t.score), t.score).best(t.kept),
                 Cell::words(on.collect::<Vec<_>>().join(", ")),
                 Cell::keyed(share(t.balance), t.balance),
                 Cell::words(note),
@@ -391,12 +395,13 @@ pub fn choices(facts: &Clustering) -> Option<Section> {
         });
         let table = Table {
             caption: Caption::new(
-                "Graphs and starts that were tried",
+                "Candidates that were tried",
                 "Association is how well labels hold together on a graph, balance how even their sizes are; both are at most 1.",
             ),
             columns: vec![
                 Column::words("graph"),
                 Column::words("start"),
+                Column::numbers("eigenvectors"),
                 Column::numbers("score"),
                 Column::words("association on"),
                 Column::numbers("balance"),

@@ -48,8 +48,9 @@ const STARTS: (usize, usize) = (4, 2);
 const SMALL_ROWS: usize = 5_000;
 /// Starts of k-means on the rows, of small tables and of others.
 const MEANS: (usize, usize) = (6, 2);
-/// Association on the graph of one width from which a tree's clusters stand apart.
-const APART: f64 = 0.9985;
+/// Share of the smallest cluster that the edges of a tree may cut off: a row or two of such a cluster may hang
+/// on its neighbour.
+const CUT_OFF: f64 = 0.7;
 /// Products of all rows with all, in multiplications, up to which nearest rows are found exactly.
 const EXACT_WORK: f64 = 5e10;
 /// The core of mutual reachability.
@@ -184,9 +185,7 @@ impl Problem<'_> {
             all.extend(run(&Job::Rows(MANY))?);
         }
         // A tree that is cut wherever its edges are long must not cut through anything.
-        all.retain(|c| {
-            c.job != Job::Tree || c.start.starts_with("guard") || c.verdict.width >= APART
-        });
+        all.retain(|c| c.job != Job::Tree || c.start.starts_with("guard") || c.verdict.is_apart());
         let verdicts = verdicts(&all);
         let scores: Vec<f64> = verdicts.iter().map(|v| v.score(g, many)).collect();
         let mut best = 0;
@@ -330,7 +329,8 @@ impl Problem<'_> {
             found.entry(labels).or_insert(format!("guard {guard}"));
         }
         for (tree, word) in trees.iter().zip(["split", "reach"]) {
-            for least in [self.smallest().min(0.5 * average), 0.02 * average, 0.2 * average] {
+            let smallest = self.smallest().min(0.5 * average);
+            for least in [CUT_OFF * smallest, smallest, 0.02 * average, 0.2 * average] {
                 let labels = tree.split(rows.weights, k, least);
                 found.entry(labels).or_insert(word.to_string());
             }

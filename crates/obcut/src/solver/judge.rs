@@ -1,12 +1,16 @@
 //! The label-free score of a labelling, on graphs of nearest rows.
 //!
-//! score = balance(labels)^g / cut(labels)
+//! score = balance(labels)^e / cut(labels)
 //!
 //! - cut: one minus the mean association of the clusters, the share of a cluster's links that stay inside
 //!   it, plus a small number, on two graphs: the [`FEW`] nearest rows with weights of one width for all
 //!   rows, so that links across sparse ground count little, and the [`SOME`] nearest rows with the
-//!   weights of the closed form. The geometric mean of the two counts.
+//!   weights of the closed form. The geometric mean of the two counts. A cluster with hardly more rows
+//!   than neighbours is looked at with fewer of them: the links of ten rows to their twenty nearest must
+//!   leave the cluster, however far it stands apart.
 //! - balance: the entropy of the cluster sizes over its largest value.
+//! - e: the setting `balance` where nothing is cut, and up to 1 + [`CROWDED`] times as much where clusters
+//!   touch ([`TOUCHING`]). There the links cannot tell a small cluster from a splinter of a large one.
 //!
 //! A labelling that cuts nothing wins whatever its sizes; among those that cut alike, the balanced one does.
 //! Where even the best labelling cuts many links to the nearest rows, these are unreliable, as among
@@ -18,25 +22,37 @@ use crate::graph::neighbors::{Neighbors, links, symmetric};
 use crate::parallel::Context;
 use crate::solver::score::{size_entropy, sizes};
 
-/// Neighbours of the graph with one width.
+/// Neighbours for clusters of less than [`TINY_ROWS`].
+const FEWEST: usize = 5;
+/// Neighbours of the graph with one width, and of the closed form for clusters of less than [`SMALL_ROWS`].
 pub(crate) const FEW: usize = 10;
 /// Neighbours of the graph with the closed form.
 pub(crate) const SOME: usize = 20;
 /// Neighbours where few are unreliable.
 pub(crate) const MANY: usize = 50;
+/// Distinct rows below which a cluster is judged by fewer neighbours.
+const TINY_ROWS: usize = 15;
+const SMALL_ROWS: usize = 30;
 /// The neighbour whose median distance is the width.
 const WIDTH_AT: usize = 5;
 /// Added to a cut: what a cut of nothing counts as.
 const NOTHING: f64 = 1e-3;
+/// Cut on the graph of one width from which clusters touch, and how much more balance counts there.
+const TOUCHING: f64 = 0.01;
+const CROWDED: f64 = 48.0;
+/// Association on the graph of one width from which clusters stand apart, and the share of a cluster's
+/// links to its few nearest rows that may leave it.
+const APART: (f64, f64) = (0.9985, 0.05);
 /// The links to the few nearest rows are unreliable when every labelling cuts this share of them in the mean
 /// of its clusters, and the best one this share of all.
 const UNRELIABLE: (f64, f64) = (0.05, 0.03);
 
 /// Graphs that judge.
 pub(crate) struct Judge {
-    width: Graph,
-    few: Graph,
-    some: Graph,
+    /// One width: few and fewest neighbours.
+    width: [Graph; 2],
+    /// The closed form: some, few and fewest neighbours.
+    closed: [Graph; 3],
     many: Graph,
     weights: Vec<f64>,
     k: usize,
@@ -50,6 +66,8 @@ pub(crate) struct Verdict {
     pub few: f64,
     pub some: f64,
     pub many: f64,
+    /// Association of the cluster that has least of it, on few neighbours.
+    pub least: f64,
     /// Share of all links to the few nearest rows that are cut.
     pub links_cut: f64,
     pub balance: f64,
@@ -63,18 +81,22 @@ impl Judge {
         k: usize,
         context: &Context<'_>,
     ) -> Result<Self, Error> {
-        let build = |which: usize| match which {
-            0 => symmetric(&one_width(near), weights, &[]),
-            1 => symmetric(&links(near, FEW), weights, &[]),
-            2 => symmetric(&links(near, SOME), weights, &[]),
-            _ => symmetric(&links(near, MANY), weights, &[]),
+        let build = |which: usize| {
+            let links = match which {
+                0 => one_width(near, FEW),
+                1 => one_width(near, FEWEST),
+                2 => links(near, SOME),
+                3 => links(near, FEW),
+                4 => links(near, FEWEST),
+                _ => links(near, MANY),
+            };
+            symmetric(&links, weights, &[])
         };
-        let mut graphs = context.each(4, build)?.into_iter();
-        let mut next = || graphs.next().expect("four graphs are built");
+        let mut graphs = context.each(6, build)?.into_iter();
+        let mut next = || graphs.next().expect("six graphs are built");
         Ok(Self {
-            width: next(),
-            few: next(),
-            some: next(),
+            width: [next(), next()],
+            closed: [next(), next(), next()],
             many: next(),
             weights: weights.to_vec(),
             k,
@@ -83,14 +105,24 @@ impl Judge {
 
     /// What the graphs say of the labels.
     pub fn verdict(&self, labels: &[u32]) -> Verdict {
-        let on = |graph: &Graph| association(graph, labels, self.k);
+        let k = self.k;
+        let mut rows = vec![0usize; k];
+        labels.iter().for_each(|&label| rows[label as usize] += 1);
+        let on = |graph: &Graph| associations(graph, labels, k);
+        let width = self.width.each_ref().map(on);
+        let closed = self.closed.each_ref().map(on);
+        let mean = |of: &dyn Fn(usize) -> f64| (0..k).map(of).sum::<f64>() / k as f64;
+        let (few, many) = (&closed[1], on(&self.many));
         Verdict {
-            width: on(&self.width),
-            few: on(&self.few),
-            some: on(&self.some),
-            many: on(&self.many),
-            links_cut: links_cut(&self.few, labels),
-            balance: size_entropy(&sizes(labels, &self.weights, self.k)),
+            width: mean(&|j| width[usize::from(rows[j] < TINY_ROWS)][j]),
+            few: mean(&|j| few[j]),
+            some: mean(&|j| {
+                closed[usize::from(rows[j] < SMALL_ROWS) + usize::from(rows[j] < TINY_ROWS)][j]
+            }),
+            many: mean(&|j| many[j]),
+            least: few.iter().copied().fold(1.0, f64::min),
+            links_cut: links_cut(&self.closed[1], labels),
+            balance: size_entropy(&sizes(labels, &self.weights, k)),
         }
     }
 }
@@ -103,17 +135,24 @@ pub(crate) fn unreliable(verdicts: &[Verdict], g: f64) -> bool {
 }
 
 impl Verdict {
-    /// The score, the larger the better; `g` is the power of the balance.
+    /// The score, the larger the better; `g` is the setting `balance`.
     pub fn score(&self, g: f64, unreliable: bool) -> f64 {
-        let cut = |association: f64| (1.0 - association).max(0.0) + NOTHING;
+        let part = |association: f64| (1.0 - association).max(0.0);
+        let cut = |association: f64| part(association) + NOTHING;
+        let touching = (part(self.width) / TOUCHING).min(1.0);
         let cut =
             if unreliable { cut(self.many) } else { (cut(self.width) * cut(self.some)).sqrt() };
-        self.balance.max(0.0).powf(g) / cut
+        self.balance.max(0.0).powf(g * (1.0 + CROWDED * touching)) / cut
+    }
+
+    /// Whether all clusters stand apart from each other.
+    pub fn is_apart(&self) -> bool {
+        self.width >= APART.0 && self.least >= 1.0 - APART.1
     }
 }
 
-/// Links of every row to its [`FEW`] nearest, e^(-d/2m) with m the median squared distance to the fifth.
-fn one_width(near: &Neighbors) -> Graph {
+/// Links of every row to its `s` nearest, e^(-d/2m) with m the median squared distance to the fifth.
+fn one_width(near: &Neighbors, s: usize) -> Graph {
     let n = near.n();
     let at = WIDTH_AT.min(near.count).max(1) - 1;
     let mut fifth: Vec<f64> = (0..n).filter_map(|i| near.of(i).get(at).map(|e| e.0)).collect();
@@ -129,7 +168,7 @@ fn one_width(near: &Neighbors) -> Graph {
         let list = near.of(i);
         row.clear();
         row.extend(
-            list[..FEW.min(list.len())]
+            list[..s.min(list.len())]
                 .iter()
                 .map(|&(d, j)| (j, if width > 0.0 { (-d / width).exp() } else { 1.0 })),
         );
@@ -142,8 +181,8 @@ fn one_width(near: &Neighbors) -> Graph {
     graph
 }
 
-/// Mean over the clusters of the share of their links that stay inside; a cluster without links has 0.
-pub(crate) fn association(graph: &Graph, labels: &[u32], k: usize) -> f64 {
+/// Share of the links of every cluster that stay inside it; a cluster without links has 0.
+fn associations(graph: &Graph, labels: &[u32], k: usize) -> Vec<f64> {
     let (mut inside, mut all) = (vec![0.0; k], vec![0.0; k]);
     for (i, &label) in labels.iter().enumerate() {
         let (columns, values) = graph.row(i);
@@ -155,7 +194,7 @@ pub(crate) fn association(graph: &Graph, labels: &[u32], k: usize) -> f64 {
         }
     }
     let share = |(inside, all): (&f64, &f64)| if *all > 0.0 { inside / all } else { 0.0 };
-    inside.iter().zip(&all).map(share).sum::<f64>() / k as f64
+    inside.iter().zip(&all).map(share).collect()
 }
 
 /// Share of the weight of all links whose ends are in two clusters.
@@ -201,14 +240,55 @@ mod tests {
     }
 
     #[test]
+    fn ten_rows_far_away_cut_nothing() {
+        let mut x = Stream::new(4).values(2 * 300);
+        let far = x.len() - 2 * 10;
+        x[far..].iter_mut().for_each(|v| *v += 6.0);
+        let scaling = Scaling::identity(2);
+        let table = Table::new(DenseRef::new(&x, 300, 2).unwrap().into(), &scaling);
+        let context = Context::new(1, &Silent).unwrap();
+        let near = Neighbors::exact(&table, MANY + 1, &context).unwrap();
+        let judge = Judge::new(&near, &vec![1.0; 300], 2, &context).unwrap();
+        let labels: Vec<u32> = (0..300).map(|i| u32::from(i >= 290)).collect();
+        let verdict = judge.verdict(&labels);
+        assert!(verdict.width > 1.0 - 1e-9 && verdict.some > 1.0 - 1e-9, "{verdict:?}");
+        // Links to the twenty nearest rows must lead elsewhere.
+        let twenty =
+            associations(&symmetric(&links(&near, SOME), &vec![1.0; 300], &[]), &labels, 2);
+        assert!(twenty[1] < 0.95, "{twenty:?}");
+        let halves: Vec<u32> = (0..300).map(|i| u32::from(x[2 * i] > 0.0)).collect();
+        assert!(verdict.score(0.25, false) > judge.verdict(&halves).score(0.25, false));
+    }
+
+    #[test]
+    fn balance_counts_more_where_clusters_touch() {
+        let verdict = |width: f64, balance: f64| Verdict {
+            width,
+            few: width,
+            some: width,
+            many: width,
+            least: width,
+            links_cut: 0.0,
+            balance,
+        };
+        // Nothing is cut: a tenth of the balance costs little.
+        let apart = verdict(1.0, 0.5).score(0.25, false) / verdict(1.0, 1.0).score(0.25, false);
+        assert!((apart - 0.5f64.powf(0.25)).abs() < 1e-12);
+        let touching =
+            verdict(0.95, 0.8).score(0.25, false) / verdict(0.95, 1.0).score(0.25, false);
+        assert!((touching - 0.8f64.powf(0.25 * (1.0 + CROWDED))).abs() < 1e-12);
+        assert_eq!(verdict(0.95, 0.8).score(0.0, false), verdict(0.95, 1.0).score(0.0, false));
+    }
+
+    #[test]
     fn the_association_is_the_share_of_links_inside() {
         let mut graph = Graph::empty(3);
         graph.push(&[1, 2], &[3.0, 1.0]);
         graph.push(&[0], &[3.0]);
         graph.push(&[0], &[1.0]);
         // Cluster 0: 6 of 7; cluster 1: none of 1.
-        let found = association(&graph, &[0, 0, 1], 2);
-        assert!((found - 3.0 / 7.0).abs() < 1e-12, "{found}");
+        let found = associations(&graph, &[0, 0, 1], 2);
+        assert!((found[0] - 6.0 / 7.0).abs() < 1e-12 && found[1] == 0.0, "{found:?}");
         assert!((links_cut(&graph, &[0, 0, 1]) - 0.25).abs() < 1e-12);
     }
 }

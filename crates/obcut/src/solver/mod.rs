@@ -174,8 +174,8 @@ fn fit_checked(
 
     let mut kept: Option<Candidate> = None;
     let mut scores = Vec::new();
-    for restart in 0..params.n_init {
-        context.set_restart(restart, params.n_init);
+    for restart in 0..plan.n_init {
+        context.set_restart(restart, plan.n_init);
         let stream = Stream::new(params.seed).nth(restart);
         let candidate = problem.solve(given.as_deref(), stream, &context, &mut clock)?;
         scores.push(candidate.score);

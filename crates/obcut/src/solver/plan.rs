@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub capped: Option<usize>,
     /// Distinct rows.
     pub n_units: usize,
+    /// Restarts; the best by the score is kept.
+    pub n_init: usize,
 }
 
 /// Anchor sets of one size.
@@ -77,6 +79,9 @@ const LOCAL: usize = 2;
 /// Nearest rows in the graphs of the automatic choice.
 const FEW_NEIGHBORS: [usize; 2] = [5, 10];
 
+/// Restarts of small tables, by their distinct rows: few rows leave more to chance.
+const RESTARTS: [(usize, usize); 2] = [(500, 6), (2500, 3)];
+
 impl Plan {
     pub fn new(params: &Params, n: usize, d: usize, given: Option<&[f64]>) -> Result<Self, Error> {
         let (k, kind) = (params.n_clusters, params.graph);
@@ -88,6 +93,7 @@ impl Plan {
             trial_rows: trial_rows(params.effort),
             capped: None,
             n_units: n,
+            n_init: params.n_init,
         };
         if let Some(given) = given {
             let n_sets = params.n_anchor_sets.unwrap_or(1);
@@ -130,6 +136,10 @@ impl Plan {
             kind => vec![part(kind, 0)],
         };
         plan.jobs = jobs(params, n > plan.trial_rows);
+        let choice = matches!(kind, GraphKind::Auto | GraphKind::Neighbors) && k > 1;
+        if choice && given.is_none() && params.n_init == 1 {
+            plan.n_init = RESTARTS.iter().find(|r| n <= r.0).map_or(1, |r| r.1);
+        }
         Ok(plan)
     }
 
