@@ -60,7 +60,7 @@ pub use solver::explain::{ClusterInfo, Explanation, FeatureInfo};
 pub use solver::model::{ClusterScores, Model};
 pub use solver::params::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
-    Params, Reduce, RowSolver, Scale, SweepOrder,
+    Noise, Params, Reduce, RowSolver, Scale, SweepOrder,
 };
 pub use solver::path::{KPath, KTried};
 pub use solver::rule::RowScore;

@@ -131,6 +131,9 @@ fn by_pieces(matrix: &Matrix, weights: Option<&[f64]>, params: &Params, ends: &[
     Fit {
         labels,
         margins: Vec::new(),
+        confidence: Vec::new(),
+        outlier_scores: Vec::new(),
+        noise: Vec::new(),
         model: found.model,
         trace: found.trace,
         warnings: found.warnings,

@@ -361,8 +361,7 @@ pub(crate) fn fit_samples(
     let drive = Drive::new(supply, *samples, weights, params.threads, observer, &store)?;
     let large = Large::new(params, samples, n)?;
     let LargeFit { model, trace, warnings } = drive.run(large, Merged::default())?;
-    let (labels, margins) = store.finish();
-    Ok(Fit { labels, margins, model, trace, warnings })
+    Ok(Fit::of_rows(&store.finish(), LargeFit { model, trace, warnings }))
 }
 
 /// No rows of a source's kind.

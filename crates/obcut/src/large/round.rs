@@ -16,8 +16,9 @@ use crate::matrix::Samples;
 use crate::normalize::Columns;
 use crate::solver::explain::Moments;
 use crate::solver::model::Model;
-use crate::solver::rule::{Labeller, RowScore, Rule, top_two};
+use crate::solver::rule::{Labeller, RowScore, Rule, best};
 use crate::solver::score;
+use crate::solver::spread::{Judge, Seen, Work};
 use crate::table::Table;
 
 /// What a round needs to know.
@@ -140,8 +141,7 @@ pub(crate) struct Labels<'m> {
     labeller: Labeller,
     /// Points whose nearest one labels a row, where the model has such.
     prototypes: Option<Points>,
-    /// What margins are measured in.
-    unit: f64,
+    judge: Judge<'m>,
 }
 
 impl<'m> Labels<'m> {
@@ -154,7 +154,7 @@ impl<'m> Labels<'m> {
             points,
             labeller: model.rule.labeller(),
             prototypes: model.prototypes.clone().map(|values| table.points(values)),
-            unit: model.unit(),
+            judge: Judge::new(model, &table),
         }
     }
 
@@ -163,15 +163,15 @@ impl<'m> Labels<'m> {
         self.builder.build_range(table, &self.points, rows)
     }
 
-    /// Label and margin of a row, from its links.
+    /// Gains of a row, from its links.
     #[inline(always)]
-    fn score(
+    fn gains(
         &self,
         (table, i): (&Table<'_>, usize),
         links: (&[u32], &[f64]),
         gains: &mut Vec<f64>,
         scratch: &mut Scratch,
-    ) -> RowScore {
+    ) {
         match &self.prototypes {
             Some(points) => *gains = nearest_point(table, i, points),
             None => self.labeller.gains(links, gains),
@@ -179,13 +179,13 @@ impl<'m> Labels<'m> {
         if !self.model.exceptions.is_empty() {
             self.model.except(table.key(i, scratch), gains);
         }
-        top_two(gains, self.unit)
     }
 
-    /// Labels and margins of all rows of a piece.
+    /// All figures of the rows of a piece.
     pub fn of(&self, piece: &Piece<'_>) -> Vec<RowScore> {
         let table = Table::new(piece.samples, &self.model.scaling);
         let (mut gains, mut scratch) = (vec![0.0; self.model.n_clusters()], Scratch::default());
+        let mut work = Work::default();
         let mut rows = Vec::with_capacity(piece.range.len());
         for stretch in piece.stretches(STRETCH) {
             let graph = self.links(&table, stretch.clone());
@@ -193,8 +193,9 @@ impl<'m> Labels<'m> {
                 #[inline(always)]
                 || {
                     for (r, i) in stretch.enumerate() {
-                        let row = graph.row(r);
-                        rows.push(self.score((&table, i), row, &mut gains, &mut scratch));
+                        let (row, links) = ((&table, i), graph.row(r));
+                        self.gains(row, links, &mut gains, &mut scratch);
+                        rows.push(self.judge.score(&Seen { row, links, gains: &gains }, &mut work));
                     }
                 },
             );
@@ -271,17 +272,18 @@ impl RoundReady<'_> {
         let inverse: Vec<f64> =
             scope.range.iter().map(|&r| if r.is_normal() { 1.0 / r } else { 0.0 }).collect();
         let mut gains = vec![0.0; k];
-        let mut scratch = Scratch::default();
+        let (mut scratch, mut work) = (Scratch::default(), Work::default());
         vectorised(
             #[inline(always)]
             || {
                 for (r, i) in stretch.enumerate() {
                     let links = graph.row(r);
-                    let score = self.labels.score((table, i), links, &mut gains, &mut scratch);
-                    let (j, w) = (score.label as usize, piece.weight(i));
+                    self.labels.gains((table, i), links, &mut gains, &mut scratch);
+                    let (j, w) = (best(&gains), piece.weight(i));
                     round.rows[j] += 1;
                     if let Some(rows) = &mut rows {
-                        rows.push(score);
+                        let seen = Seen { row: (table, i), links, gains: &gains };
+                        rows.push(self.labels.judge.score(&seen, &mut work));
                     }
                     if w <= 0.0 {
                         continue;

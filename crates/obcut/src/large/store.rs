@@ -3,11 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
+use crate::solver::model::NO_SCORE;
 use crate::solver::rule::RowScore;
 
 /// Takes what a fit or a prediction gives while it runs.
 pub trait Store: Sync {
-    /// Labels and margins of rows that follow each other, from row `first` on. Rows may come more than
+    /// Labels and figures of rows that follow each other, from row `first` on. Rows may come more than
     /// once, in any order and from any thread; what comes last holds.
     ///
     /// # Errors
@@ -43,29 +44,26 @@ pub struct NoStore;
 
 impl Store for NoStore {}
 
-/// Keeps labels and margins of all rows in memory.
+/// Keeps labels and figures of all rows in memory.
 #[derive(Debug)]
-pub struct InMemory(Mutex<(Vec<u32>, Vec<f64>)>);
+pub struct InMemory(Mutex<Vec<RowScore>>);
 
 impl InMemory {
     /// For `n` rows.
     pub fn new(n: usize) -> Self {
-        Self(Mutex::new((vec![0; n], vec![0.0; n])))
+        Self(Mutex::new(vec![NO_SCORE; n]))
     }
 
-    /// Labels and margins.
-    pub fn finish(self) -> (Vec<u32>, Vec<f64>) {
+    /// Labels and figures of all rows.
+    pub fn finish(self) -> Vec<RowScore> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Store for InMemory {
     fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
-        let (labels, margins) = &mut *lock(&self.0);
-        for (i, row) in rows.iter().enumerate() {
-            labels[first as usize + i] = row.label;
-            margins[first as usize + i] = row.margin;
-        }
+        let first = first as usize;
+        lock(&self.0)[first..first + rows.len()].copy_from_slice(rows);
         Ok(())
     }
 }

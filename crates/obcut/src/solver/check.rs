@@ -1,7 +1,7 @@
 //! Settings judged against the data, once, before any work.
 
 use crate::error::{DataError, Error, ParamError};
-use crate::solver::params::{Formulation, Init, Learn, Metric, Params, Scale};
+use crate::solver::params::{Formulation, Init, Learn, Metric, Noise, Params, Scale};
 
 /// Checks everything that does not need the distinct rows.
 pub(crate) fn check(
@@ -23,6 +23,7 @@ pub(crate) fn check(
         metric,
         init,
         balance,
+        noise,
         anchor_weights: _,
         lambda,
         lambda_scale: _,
@@ -118,6 +119,12 @@ pub(crate) fn check(
     }
     if !(0.0..=1.0).contains(balance) {
         return Err(range("balance", balance.to_string(), "it must be between 0 and 1"));
+    }
+    if let Some(Noise::Share(share)) = *noise
+        && !(share > 0.0 && share < 1.0)
+    {
+        let hint = "a share of the rows lies between 0 and 1, both excluded; 'auto' chooses";
+        return Err(range("noise", share.to_string(), hint));
     }
     if *lambda == 0.0 && *learn != Learn::Nothing && *formulation == Formulation::Unified {
         return Err(range("lambda", "0".into(), "it must be positive for the unified objective"));

@@ -15,6 +15,7 @@ use crate::solver::explain::Explanation;
 use crate::solver::model::Model;
 use crate::solver::params::{Params, Scale};
 use crate::solver::rule::Rule;
+use crate::solver::spread::Spread;
 
 /// Newest format this program writes and reads.
 const FORMAT: u32 = 2;
@@ -37,6 +38,9 @@ struct Header {
     feature_names: Vec<String>,
     #[serde(default)]
     explanation: Explanation,
+    /// Files of before there was a choice have none.
+    #[serde(default)]
+    noise_threshold: Option<f64>,
 }
 
 /// The part of the header that every version has.
@@ -64,6 +68,7 @@ impl Model {
             objective: self.objective,
             feature_names: self.feature_names.clone(),
             explanation: self.explanation.clone(),
+            noise_threshold: self.spread.threshold,
         };
         let mut arrays: Vec<(&str, Vec<usize>, &[f64])> = vec![
             ("anchor_weights", vec![columns], &self.rule.anchor_weights),
@@ -73,6 +78,9 @@ impl Model {
             ("embedding", vec![columns, k], &self.rule.embedding),
             ("rule_sizes", vec![k], &self.rule.sizes),
             ("rule_sums", vec![k], &self.rule.sums),
+            ("anchor_reach", vec![m], &self.spread.reach),
+            ("cluster_tail", vec![k], &self.spread.tail),
+            ("cluster_usual", vec![k], &self.spread.usual),
             ("factor", vec![d], &self.scaling.factor),
             ("shift", vec![d], &self.scaling.shift),
         ];
@@ -95,6 +103,11 @@ impl Model {
             let shape = vec![self.exceptions.len()];
             bytes.push(("exception_keys", Dtype::U64, shape.clone(), keys));
             bytes.push(("exception_labels", Dtype::U32, shape, labels));
+        }
+        if !self.spread.rivals.is_empty() {
+            let rivals = self.spread.rivals.iter().flat_map(|b| b.to_le_bytes()).collect();
+            let shape = vec![m, self.spread.rivals.len() / m];
+            bytes.push(("anchor_rivals", Dtype::U32, shape, rivals));
         }
         let views = bytes
             .iter()
@@ -169,6 +182,21 @@ impl Model {
             None
         };
         let exceptions = exceptions(&tensors, k)?;
+        let spread = if tensors.names().contains(&"anchor_reach") {
+            let spread = Spread {
+                reach: vector("anchor_reach", m)?,
+                usual: vector("cluster_usual", k)?,
+                tail: vector("cluster_tail", k)?,
+                rivals: rivals(&tensors)?,
+                threshold: header.noise_threshold,
+            };
+            if !spread.fits(m, k) {
+                return Err(ModelError::Damaged("what is usual makes no sense".into()).into());
+            }
+            Some(spread)
+        } else {
+            None
+        };
         if k == 0 || d == 0 {
             let text = format!("{m} anchors, {k} clusters, {d} features");
             return Err(ModelError::Damaged(text).into());
@@ -176,6 +204,10 @@ impl Model {
         if header.scale == Scale::Auto || !header.ridge.is_finite() || header.ridge < 0.0 {
             return Err(ModelError::Damaged("its settings make no sense".into()).into());
         }
+        // Older files do not say what is usual among their rows.
+        let points = prototypes.as_deref().unwrap_or(&anchors);
+        let spread = spread
+            .unwrap_or_else(|| Spread { reach: vec![0.0; m], ..Spread::of_anchors(points, d, k) });
         Ok(Self {
             scaling: Scaling {
                 kind: header.scale,
@@ -201,6 +233,7 @@ impl Model {
             objective: header.objective,
             feature_names: header.feature_names,
             explanation: header.explanation,
+            spread,
         })
     }
 }
@@ -221,6 +254,20 @@ fn layout(header: &Header, n_anchors: usize) -> Result<Layout, ModelError> {
     } else {
         Err(ModelError::Damaged("the parts of its graph make no sense".into()))
     }
+}
+
+/// Anchors of several clusters near every anchor, if there are several.
+fn rivals(tensors: &SafeTensors<'_>) -> Result<Vec<u32>, ModelError> {
+    if !tensors.names().contains(&"anchor_rivals") {
+        return Ok(Vec::new());
+    }
+    let view = tensors.tensor("anchor_rivals").map_err(|e| ModelError::Damaged(e.to_string()))?;
+    if view.dtype() != Dtype::U32 || view.shape().len() != 2 {
+        let text = "array 'anchor_rivals' has another type or shape";
+        return Err(ModelError::Damaged(text.into()));
+    }
+    let words = view.data().chunks_exact(4);
+    Ok(words.map(|b| u32::from_le_bytes(b.try_into().expect("4 bytes"))).collect())
 }
 
 /// Remembered rows, if there are any.
@@ -267,5 +314,48 @@ mod tests {
         let found = layout(&header, 12).unwrap();
         assert_eq!(found, Layout::single(crate::solver::params::GraphKind::Local, 4, 3));
         assert!(layout(&header, 13).is_err());
+    }
+
+    /// The bytes of a file as it was written before outliers were scored.
+    fn aged(bytes: &[u8]) -> Vec<u8> {
+        let (_, metadata) = SafeTensors::read_metadata(bytes).unwrap();
+        let text = &metadata.metadata().as_ref().unwrap()[KEY];
+        let mut header: serde_json::Value = serde_json::from_str(text).unwrap();
+        header.as_object_mut().unwrap().remove("noise_threshold");
+        header["params"].as_object_mut().unwrap().remove("noise");
+        let tensors = SafeTensors::deserialize(bytes).unwrap();
+        let new = ["anchor_reach", "anchor_rivals", "cluster_tail", "cluster_usual"];
+        let old: Vec<_> = tensors.iter().filter(|(name, _)| !new.contains(name)).collect();
+        assert_eq!(old.len() + new.len(), tensors.len());
+        let metadata = HashMap::from([(KEY.to_string(), header.to_string())]);
+        safetensors::serialize(old, Some(metadata)).unwrap()
+    }
+
+    #[test]
+    fn files_that_do_not_say_what_is_usual_still_label_and_score_rows() {
+        use crate::solver::params::Noise;
+        use crate::{Silent, fit, synthetic};
+        let data = synthetic::blobs(400, 3, 3, 0.1, 1);
+        let samples = data.matrix.samples().unwrap();
+        let params = Params { noise: Some(Noise::Auto), ..Params::new(3) };
+        let found = fit(&samples, None, &params, &Silent).unwrap();
+        let mut cut = found.model.clone();
+        // A frozen state of the cut, whose gains are no shares.
+        cut.rule.sizes = vec![130.0, 140.0, 130.0];
+        cut.rule.sums = vec![1.0, 1.5, 1.0];
+        for model in [found.model, cut] {
+            let old = Model::from_bytes(&aged(&model.to_bytes().unwrap())).unwrap();
+            assert_eq!(old.noise_threshold(), None);
+            let labels = model.predict(&samples, 1, &Silent).unwrap();
+            let rows = old.explain(&samples, 1, &Silent).unwrap();
+            assert!(rows.iter().map(|row| row.label).eq(labels));
+            assert!(rows.iter().all(|row| row.outlier.is_finite() && !row.noise));
+            assert!(rows.iter().all(|row| (0.0..=1.0).contains(&row.confidence)));
+            let proba = old.predict_proba(&samples, 1, &Silent).unwrap();
+            for (row, p) in rows.iter().zip(proba.values.chunks_exact(3)) {
+                assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                assert_eq!(crate::solver::rule::best(p), row.label as usize);
+            }
+        }
     }
 }

@@ -8,11 +8,12 @@ use crate::parallel::Context;
 use crate::reduce::Reduced;
 use crate::solver::cutting::anchor_weights;
 use crate::solver::explain::Explanation;
-use crate::solver::model::Model;
+use crate::solver::model::{Model, NO_SCORE};
 use crate::solver::params::{Init, Params, Scale};
 use crate::solver::problem::{Candidate, Parts, Problem};
-use crate::solver::rule::Rule;
+use crate::solver::rule::{RowScore, Rule};
 use crate::solver::score::associations;
+use crate::solver::spread::Spread;
 use crate::solver::trace::Trace;
 use crate::table::Table;
 use crate::units::{ABSENT, Units};
@@ -21,6 +22,21 @@ use crate::units::{ABSENT, Units};
 pub(crate) struct Labelled {
     pub labels: Vec<u32>,
     pub margins: Vec<f64>,
+    pub confidence: Vec<f64>,
+    pub outlier_scores: Vec<f64>,
+    pub noise: Vec<bool>,
+}
+
+impl Labelled {
+    pub fn new(rows: &[RowScore]) -> Self {
+        Self {
+            labels: rows.iter().map(|row| row.label).collect(),
+            margins: rows.iter().map(|row| row.margin).collect(),
+            confidence: rows.iter().map(|row| row.confidence).collect(),
+            outlier_scores: rows.iter().map(|row| row.outlier).collect(),
+            noise: rows.iter().map(|row| row.noise).collect(),
+        }
+    }
 }
 
 impl Problem<'_> {
@@ -66,14 +82,16 @@ impl Problem<'_> {
             objective: kept.trace.objective.last().copied(),
             feature_names: Vec::new(),
             explanation: Explanation::default(),
+            spread: Spread::default(),
         };
         model.params.threads = 0;
         if let Init::Given(labels) = &mut model.params.init {
             labels.clear();
         }
-        let unit_margins = model.margins(&kept.graph, (full, self.rows.keys), context)?;
-        let mut rows =
-            Labelled { labels: spread(&unit_labels, units), margins: spread(&unit_margins, units) };
+        let known = (full, &unit_labels[..], weights);
+        model.spread = Spread::fit(&model, &kept.graph, known, params.noise, context)?;
+        let of_unit = model.score_rows(&kept.graph, (full, self.rows.keys), context)?;
+        let mut rows = spread(&of_unit, units);
         // Rows of weight zero took no part; the model labels them like new ones.
         let absent: Vec<u32> = (0..units.of_row.len() as u32)
             .filter(|&i| units.of_row[i as usize] == ABSENT)
@@ -81,14 +99,13 @@ impl Problem<'_> {
         if !absent.is_empty() {
             let found = model.explain_table(&all.subset(&absent), context)?;
             for (&i, row) in absent.iter().zip(found) {
-                rows.labels[i as usize] = row.label;
-                rows.margins[i as usize] = row.margin;
+                rows[i as usize] = row;
             }
         }
         model.sizes = vec![0.0; k];
         unit_labels.iter().zip(weights).for_each(|(&l, w)| model.sizes[l as usize] += w);
         let association = associations(&kept.graph, &unit_labels, weights, k);
-        Ok((rows, association, model))
+        Ok((Labelled::new(&rows), association, model))
     }
 }
 
@@ -108,9 +125,9 @@ fn by_size(labels: &mut [u32], weights: &[f64], k: usize) {
 }
 
 /// What every unit got, for each of its rows.
-fn spread<T: Copy + Default>(of_unit: &[T], units: &Units) -> Vec<T> {
+fn spread(of_unit: &[RowScore], units: &Units) -> Vec<RowScore> {
     (units.of_row.iter())
-        .map(|&u| if u == ABSENT { T::default() } else { of_unit[u as usize] })
+        .map(|&u| if u == ABSENT { NO_SCORE } else { of_unit[u as usize] })
         .collect()
 }
 

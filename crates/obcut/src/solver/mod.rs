@@ -19,6 +19,7 @@ mod plane;
 mod problem;
 pub mod rule;
 pub(crate) mod score;
+pub(crate) mod spread;
 pub mod trace;
 mod typical;
 pub(crate) mod update;
@@ -41,6 +42,7 @@ use model::Model;
 use params::{Init, Params, Reduce};
 use plan::Plan;
 use problem::{Candidate, Problem};
+use rule::RowScore;
 use trace::{Clock, Trace};
 use update::labels::median;
 
@@ -51,12 +53,34 @@ pub struct Fit {
     pub labels: Vec<u32>,
     /// Margin of every row over its second-best cluster, as [`Model::explain`] gives it.
     pub margins: Vec<f64>,
+    /// How sure every label is, from 0 on the border of two clusters to 1 inside one.
+    pub confidence: Vec<f64>,
+    /// How outlying every row is: about 1 for usual ones, larger for others.
+    pub outlier_scores: Vec<f64>,
+    /// Whether every row is marked as noise; none is unless [`Params::noise`] asks for it.
+    pub noise: Vec<bool>,
     /// Labels new rows, and repeats `labels` on the old ones.
     pub model: Model,
     /// Values, seconds, why it stopped.
     pub trace: Trace,
     /// What a user should know, in plain words.
     pub warnings: Vec<String>,
+}
+
+impl Fit {
+    /// The fit of a large table together with what its rows got.
+    pub fn of_rows(rows: &[RowScore], found: large::LargeFit) -> Self {
+        let finish::Labelled { labels, margins, confidence, outlier_scores, noise } =
+            finish::Labelled::new(rows);
+        let large::LargeFit { model, trace, warnings } = found;
+        Self { labels, margins, confidence, outlier_scores, noise, model, trace, warnings }
+    }
+
+    /// Cluster of every row, -1 where it is marked as noise.
+    pub fn labels_or_noise(&self) -> Vec<i32> {
+        let label = |(&label, &noise): (&u32, &bool)| if noise { -1 } else { label as i32 };
+        self.labels.iter().zip(&self.noise).map(label).collect()
+    }
 }
 
 /// Clusters samples, with a weight for every row if given.
@@ -219,8 +243,10 @@ fn fit_checked(
         components: kept.components,
         slivers,
     };
-    let finish::Labelled { labels, margins } = rows;
-    Ok((Fit { labels, margins, model, trace, warnings: Vec::new() }, notes))
+    let finish::Labelled { labels, margins, confidence, outlier_scores, noise } = rows;
+    let warnings = Vec::new();
+    let fit = Fit { labels, margins, confidence, outlier_scores, noise, model, trace, warnings };
+    Ok((fit, notes))
 }
 
 /// The power of two next to the mean of the weights.

@@ -20,8 +20,9 @@ use crate::solver::check::check_weights;
 use crate::solver::explain::Explanation;
 use crate::solver::params::{Params, Scale};
 use crate::solver::plane;
-use crate::solver::rule::{RowScore, Rule, best, top_two};
+use crate::solver::rule::{RowScore, Rule, best};
 use crate::solver::score::score;
+use crate::solver::spread::{Judge, Seen, Spread, Work};
 use crate::table::Table;
 
 /// Everything that is needed to label new rows.
@@ -47,10 +48,13 @@ pub struct Model {
     pub(crate) objective: Option<f64>,
     pub(crate) feature_names: Vec<String>,
     pub(crate) explanation: Explanation,
+    /// What is usual among the fitted rows.
+    pub(crate) spread: Spread,
 }
 
 /// The score of a row that was not looked at.
-const NO_SCORE: RowScore = RowScore { label: 0, second: 0, margin: 0.0 };
+pub(crate) const NO_SCORE: RowScore =
+    RowScore { label: 0, second: 0, margin: 0.0, confidence: 0.0, outlier: 0.0, noise: false };
 
 /// Gains of every cluster for every row.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +146,14 @@ impl Model {
 
     /// Cluster of every anchor: the one that an edge to it speaks for most.
     pub fn anchor_labels(&self) -> Vec<u32> {
+        self.anchor_votes()
+            .chunks_exact(self.n_clusters())
+            .map(|votes| best(votes) as u32)
+            .collect()
+    }
+
+    /// What edges to every anchor speak for, M × k.
+    pub(crate) fn anchor_votes(&self) -> Vec<f64> {
         let k = self.n_clusters();
         let gains = column_gains(&self.rule);
         let mut sums = vec![0.0; self.n_anchors() * k];
@@ -149,7 +161,7 @@ impl Model {
             let sums = &mut sums[a as usize * k..(a as usize + 1) * k];
             sums.iter_mut().zip(gains).for_each(|(s, g)| *s += g);
         }
-        sums.chunks_exact(k).map(|sums| best(sums) as u32).collect()
+        sums
     }
 
     /// Cluster of every column of [`Self::transform`].
@@ -168,10 +180,46 @@ impl Model {
         observer: &dyn Observer,
     ) -> Result<Vec<u32>, Error> {
         let mut labels = vec![0; samples.n_rows()];
-        self.visit(samples, threads, observer, &mut labels, 1, |gains, out| {
-            out[0] = best(gains) as u32;
-        })?;
+        self.visit(
+            samples,
+            threads,
+            observer,
+            &mut labels,
+            1,
+            |_| (),
+            |seen, (), _, out| {
+                out[0] = best(seen.gains) as u32;
+            },
+        )?;
         Ok(labels)
+    }
+
+    /// Label of every row, -1 where its outlier score is above the threshold of the model.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn predict_or_noise(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Vec<i32>, Error> {
+        if self.noise_threshold().is_none() {
+            let labels = self.predict(samples, threads, observer)?;
+            return Ok(labels.into_iter().map(|label| label as i32).collect());
+        }
+        let rows = self.explain(samples, threads, observer)?;
+        Ok(rows.iter().map(RowScore::label_or_noise).collect())
+    }
+
+    /// The outlier score above which a row is noise, if the fit was asked to mark such rows.
+    pub fn noise_threshold(&self) -> Option<f64> {
+        self.spread.threshold
+    }
+
+    /// Whether a row with this outlier score is noise.
+    pub fn is_noise(&self, outlier_score: f64) -> bool {
+        self.spread.threshold.is_some_and(|threshold| outlier_score > threshold)
     }
 
     /// Rows of the graph B: links to the anchors, weights summing to one.
@@ -206,13 +254,41 @@ impl Model {
     ) -> Result<ClusterScores, Error> {
         let k = self.n_clusters();
         let mut values = vec![0.0; samples.n_rows() * k];
-        self.visit(samples, threads, observer, &mut values, k, |gains, out| {
-            out.copy_from_slice(gains);
+        self.visit(
+            samples,
+            threads,
+            observer,
+            &mut values,
+            k,
+            |_| (),
+            |seen, (), _, out| {
+                out.copy_from_slice(seen.gains);
+            },
+        )?;
+        Ok(ClusterScores { n_clusters: k, values })
+    }
+
+    /// Probability of every cluster for every row: they sum to one, and the label has the largest. Inside a
+    /// cluster they are the row's shares of the votes; far from all clusters they come near 1/k.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn predict_proba(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<ClusterScores, Error> {
+        let k = self.n_clusters();
+        let mut values = vec![0.0; samples.n_rows() * k];
+        let judge = |table: &Table<'_>| Judge::new(self, table);
+        self.visit(samples, threads, observer, &mut values, k, judge, |seen, judge, work, out| {
+            judge.probabilities(seen, work, out);
         })?;
         Ok(ClusterScores { n_clusters: k, values })
     }
 
-    /// Label, second-best cluster and margin of every row.
+    /// Label, second-best cluster, margin, confidence and outlier score of every row.
     ///
     /// # Errors
     /// As [`Self::predict`].
@@ -222,10 +298,10 @@ impl Model {
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Vec<RowScore>, Error> {
-        let unit = self.unit();
         let mut rows = vec![NO_SCORE; samples.n_rows()];
-        self.visit(samples, threads, observer, &mut rows, 1, |gains, out| {
-            out[0] = top_two(gains, unit);
+        let judge = |table: &Table<'_>| Judge::new(self, table);
+        self.visit(samples, threads, observer, &mut rows, 1, judge, |seen, judge, work, out| {
+            out[0] = judge.score(seen, work);
         })?;
         Ok(rows)
     }
@@ -236,35 +312,36 @@ impl Model {
         table: &Table<'_>,
         context: &Context<'_>,
     ) -> Result<Vec<RowScore>, Error> {
-        let unit = self.unit();
         let mut rows = vec![NO_SCORE; table.n()];
-        self.visit_table(table, context, &mut rows, 1, |gains, out| {
-            out[0] = top_two(gains, unit);
+        let judge = Judge::new(self, table);
+        self.visit_table(table, context, &mut rows, 1, |seen, work, out| {
+            out[0] = judge.score(seen, work);
         })?;
         Ok(rows)
     }
 
-    /// Margins of rows whose part of the graph is known, with their keys.
-    pub(crate) fn margins(
+    /// All figures of rows whose part of the graph is known, with their keys.
+    pub(crate) fn score_rows(
         &self,
         graph: &Graph,
         (table, keys): (&Table<'_>, &[u64]),
         context: &Context<'_>,
-    ) -> Result<Vec<f64>, Error> {
+    ) -> Result<Vec<RowScore>, Error> {
         if self.prototypes.is_some() {
-            return Ok(self.explain_table(table, context)?.iter().map(|row| row.margin).collect());
+            return self.explain_table(table, context);
         }
-        let (unit, labeller) = (self.unit(), self.rule.labeller());
-        let mut margins = vec![0.0; graph.n_rows()];
-        context.map_into(graph.n_rows(), &mut margins, 1, |range, out| {
-            let mut gains = vec![0.0; self.n_clusters()];
+        let (judge, labeller) = (Judge::new(self, table), self.rule.labeller());
+        let mut rows = vec![NO_SCORE; graph.n_rows()];
+        context.map_into(graph.n_rows(), &mut rows, 1, |range, out| {
+            let (mut gains, mut work) = (vec![0.0; self.n_clusters()], Work::default());
             for (i, out) in range.zip(out) {
                 labeller.gains(graph.row(i), &mut gains);
                 self.except(keys[i], &mut gains);
-                *out = top_two(&gains, unit).margin;
+                let seen = Seen { row: (table, i), links: graph.row(i), gains: &gains };
+                *out = judge.score(&seen, &mut work);
             }
         })?;
-        Ok(margins)
+        Ok(rows)
     }
 
     /// What margins are measured in.
@@ -324,15 +401,17 @@ impl Model {
         normalize::check_finite(samples, context)
     }
 
-    /// Hands the gains of every row to `visit`, with the row's part of `out`.
-    fn visit<T: Send>(
+    /// Hands what is known of every row to `visit`, with what `ready` made for the table and the row's
+    /// part of `out`.
+    fn visit<T: Send, R: Sync>(
         &self,
         samples: &Samples<'_>,
         threads: usize,
         observer: &dyn Observer,
         out: &mut [T],
         stride: usize,
-        visit: impl Fn(&[f64], &mut [T]) + Sync,
+        ready: impl Fn(&Table<'_>) -> R,
+        visit: impl Fn(&Seen<'_>, &R, &mut Work, &mut [T]) + Sync,
     ) -> Result<(), Error> {
         let context = Context::new(threads, observer)?;
         self.check(samples, &context)?;
@@ -341,7 +420,10 @@ impl Model {
         }
         samples.with_canonical(|samples| {
             let table = Table::new(*samples, &self.scaling);
-            self.visit_table(&table, &context, out, stride, visit)
+            let ready = ready(&table);
+            self.visit_table(&table, &context, out, stride, |seen, work, out| {
+                visit(seen, &ready, work, out);
+            })
         })
     }
 
@@ -352,14 +434,20 @@ impl Model {
         context: &Context<'_>,
         out: &mut [T],
         stride: usize,
-        visit: impl Fn(&[f64], &mut [T]) + Sync,
+        visit: impl Fn(&Seen<'_>, &mut Work, &mut [T]) + Sync,
     ) -> Result<(), Error> {
         let k = self.n_clusters();
         if let Some(prototypes) = &self.prototypes {
             let points = table.points(prototypes.clone());
             context.map_into(table.n(), out, stride, |range, out| {
+                let mut work = Work::default();
                 for (i, out) in range.zip(out.chunks_exact_mut(stride)) {
-                    visit(&nearest_point(table, i, &points), out);
+                    let gains = nearest_point(table, i, &points);
+                    visit(
+                        &Seen { row: (table, i), links: (&[], &[]), gains: &gains },
+                        &mut work,
+                        out,
+                    );
                 }
             })?;
             return Ok(());
@@ -370,12 +458,14 @@ impl Model {
         context.map_into(table.n(), out, stride, |range, out| {
             let part = builder.build_range(table, &points, range.clone());
             let (mut gains, mut scratch) = (vec![0.0; k], Scratch::default());
+            let mut work = Work::default();
             for (i, out) in out.chunks_exact_mut(stride).enumerate() {
                 labeller.gains(part.row(i), &mut gains);
                 if !self.exceptions.is_empty() {
                     self.except(table.key(range.start + i, &mut scratch), &mut gains);
                 }
-                visit(&gains, out);
+                let row = (table, range.start + i);
+                visit(&Seen { row, links: part.row(i), gains: &gains }, &mut work, out);
             }
         })?;
         Ok(())

@@ -230,6 +230,70 @@ impl Init {
     }
 }
 
+/// Which rows are marked as noise: those whose outlier score is above a threshold. The clusters do not change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Noise {
+    /// The threshold follows from the spread of the scores: most tables of clear clusters have few such rows.
+    Auto,
+    /// About this share of the rows, between 0 and 1: those with the largest scores.
+    Share(f64),
+}
+
+impl std::fmt::Display for Noise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Share(share) => share.fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for Noise {
+    type Err = ParamError;
+
+    fn from_str(word: &str) -> Result<Self, ParamError> {
+        match (word, word.parse()) {
+            ("auto", _) => Ok(Self::Auto),
+            (_, Ok(share)) => Ok(Self::Share(share)),
+            _ => Err(ParamError::Choice {
+                name: "noise",
+                value: word.into(),
+                choices: "auto, a share between 0 and 1".into(),
+            }),
+        }
+    }
+}
+
+// The word or the number where people read it, a number elsewhere.
+impl Serialize for Noise {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto if to.is_human_readable() => to.serialize_str("auto"),
+            Self::Auto => to.serialize_f64(f64::NAN),
+            Self::Share(share) => to.serialize_f64(*share),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Noise {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        if !from.is_human_readable() {
+            let share = f64::deserialize(from)?;
+            return Ok(if share.is_nan() { Self::Auto } else { Self::Share(share) });
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Given {
+            Share(f64),
+            Word(String),
+        }
+        match Given::deserialize(from)? {
+            Given::Share(share) => Ok(Self::Share(share)),
+            Given::Word(word) => word.parse().map_err(serde::de::Error::custom),
+        }
+    }
+}
+
 /// All settings of a fit.
 ///
 /// ```
@@ -267,6 +331,9 @@ pub struct Params {
     /// How much equal cluster sizes count in the automatic choice, from 0 (not at all) to 1.
     #[serde(default = "usual_balance")]
     pub balance: f64,
+    /// Marks rows as noise; `None` marks none.
+    #[serde(default)]
+    pub noise: Option<Noise>,
     /// Weights of the anchors in the cut.
     pub anchor_weights: AnchorWeights,
     /// Weight of the cut in the objective.
@@ -343,6 +410,7 @@ impl Params {
             metric: Metric::Euclidean,
             init: Init::Spectral,
             balance: 0.25,
+            noise: None,
             anchor_weights: AnchorWeights::Degree,
             lambda: 1.0,
             lambda_scale: LambdaScale::Relative,

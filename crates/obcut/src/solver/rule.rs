@@ -34,7 +34,7 @@ pub(crate) struct Labeller {
     level: Vec<f64>,
 }
 
-/// Best and second-best cluster of a row.
+/// Cluster of a row, and how sure and how usual it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowScore {
     /// The cluster of the row.
@@ -44,6 +44,21 @@ pub struct RowScore {
     /// How much better the first is than the second: the difference of their gains in the cut times
     /// the root of the average cluster size. 0 on the border, about 1 for a row of a clear cluster.
     pub margin: f64,
+    /// How sure the label is, from 0 on the border of two clusters to 1 inside one: the difference of the
+    /// two largest probabilities ([`crate::Model::predict_proba`]).
+    pub confidence: f64,
+    /// Distance to the other rows in units of what is usual in its cluster: about 1 for most rows,
+    /// larger for outlying ones.
+    pub outlier: f64,
+    /// Whether the outlier score is above the threshold of the model, if it has one.
+    pub noise: bool,
+}
+
+impl RowScore {
+    /// The cluster of the row, or -1 if it is noise.
+    pub fn label_or_noise(&self) -> i32 {
+        if self.noise { -1 } else { self.label as i32 }
+    }
 }
 
 impl Rule {
@@ -134,6 +149,13 @@ impl Rule {
         }
     }
 
+    /// Whether gains are shares of votes; rules of old files are states of the cut.
+    pub fn is_by_votes(&self) -> bool {
+        self.sizes.iter().all(|&n| n == 1.0)
+            && self.sums.iter().chain(&self.boost).all(|&v| v == 0.0)
+            && self.anchor_weights.iter().all(|&w| w == 1.0)
+    }
+
     pub fn labeller(&self) -> Labeller {
         let weighted = embedding::weighted(&self.embedding, &self.anchor_weights, self.n_clusters);
         let slope =
@@ -193,7 +215,7 @@ pub(crate) fn best(values: &[f64]) -> usize {
     values.iter().position(|&v| v == top).unwrap_or(0)
 }
 
-/// Best, second best and their margin times `unit`.
+/// Best, second best and their margin times `unit`; the other figures take more than gains.
 pub(crate) fn top_two(values: &[f64], unit: f64) -> RowScore {
     let first = best(values);
     let mut second = first;
@@ -203,7 +225,8 @@ pub(crate) fn top_two(values: &[f64], unit: f64) -> RowScore {
         }
     }
     let margin = if second == first { 1.0 } else { (values[first] - values[second]) * unit };
-    RowScore { label: first as u32, second: second as u32, margin }
+    let (label, second) = (first as u32, second as u32);
+    RowScore { label, second, margin, confidence: 0.0, outlier: 0.0, noise: false }
 }
 
 pub(crate) fn has_empty(labels: &[u32], k: usize) -> bool {
