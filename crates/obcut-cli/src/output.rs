@@ -40,7 +40,7 @@ pub fn print_json(document: &impl Serialize) -> io::Result<()> {
 pub fn print_labels(table: &LabelTable<'_>) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     for (i, label) in table.labels.iter().enumerate() {
-        write!(out, "{label}")?;
+        write!(out, "{}", *label as i32)?;
         if let Some(second) = table.second {
             write!(out, ",{}", second[i])?;
         }

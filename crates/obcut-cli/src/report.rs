@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use obcut::{LargeTrace, metrics};
-use obcut_data::{LabelTable, RowTable, Truth};
+use obcut_data::{LabelTable, NOISE, RowTable, Truth};
 use serde::{Serialize, Serializer};
 
 use crate::args::{Talk, Targets};
@@ -23,13 +23,17 @@ pub struct ClusterFacts {
     /// Sums of the sample weights, when there are such.
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<f64>>,
+    /// Rows that are marked as noise and count in no cluster, where a model marks such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise: Option<usize>,
 }
 
 impl ClusterFacts {
     /// Counts the labels `0..k`.
     pub fn new(labels: &[u32], n_clusters: usize) -> Self {
         let mut sizes = vec![0; n_clusters];
-        labels.iter().for_each(|&label| sizes[label as usize] += 1);
+        let clusters = labels.iter().filter(|&&label| label != NOISE);
+        clusters.for_each(|&label| sizes[label as usize] += 1);
         Self::of_sizes(sizes)
     }
 
@@ -51,12 +55,19 @@ impl ClusterFacts {
             largest: sorted.last().copied().unwrap_or(0),
             sizes,
             weights: None,
+            noise: None,
         }
     }
 
     /// With the sums of the sample weights.
     pub fn weighted(self, weights: Vec<f64>) -> Self {
         Self { weights: Some(weights), ..self }
+    }
+
+    /// With the number of all rows, where a model marks some as noise.
+    pub fn marked(self, n_rows: usize, model: &obcut::Model) -> Self {
+        let noise = n_rows - self.sizes.iter().sum::<usize>();
+        Self { noise: model.noise_threshold().map(|_| noise), ..self }
     }
 
     /// Two lines of a card: the range, and all sizes when they are few.
@@ -72,6 +83,9 @@ impl ClusterFacts {
         card.line(name, text);
         if (2..=TABLE_LIMIT).contains(k) {
             card.line("", sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
+        }
+        if let Some(noise) = self.noise {
+            card.line("noise", format!("{}, marked as -1", plural(noise, "row")));
         }
     }
 }
@@ -303,7 +317,14 @@ impl ScoreFacts {
 
 /// Scores when the table has a truth column.
 pub fn scores_of(labels: &[u32], truth: Option<&Truth>) -> anyhow::Result<Option<ScoreFacts>> {
-    truth.map(|truth| ScoreFacts::new(labels, truth)).transpose()
+    let Some(truth) = truth else { return Ok(None) };
+    if !labels.contains(&NOISE) {
+        return ScoreFacts::new(labels, truth).map(Some);
+    }
+    // Noise counts as a cluster of its own.
+    let last = labels.iter().filter(|&&label| label != NOISE).max().map_or(0, |&label| label + 1);
+    let labels: Vec<u32> = labels.iter().map(|&label| label.min(last)).collect();
+    ScoreFacts::new(&labels, truth).map(Some)
 }
 
 /// How a large table was read.
@@ -366,7 +387,7 @@ impl RowLabels {
     /// Splits what a model explains.
     pub fn explained(rows: &[obcut::RowScore]) -> Self {
         Self {
-            labels: rows.iter().map(|row| row.label).collect(),
+            labels: rows.iter().map(|row| row.label_or_noise() as u32).collect(),
             margins: Some((
                 rows.iter().map(|row| row.second).collect(),
                 rows.iter().map(|row| row.margin).collect(),
@@ -431,12 +452,16 @@ impl RowLabels {
 /// Labels inside a JSON document.
 #[derive(Debug, Serialize)]
 pub struct InlineLabels<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "signed")]
     labels: Option<&'a [u32]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     second: Option<&'a [u32]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     margin: Option<&'a [f64]>,
+}
+
+fn signed<S: Serializer>(labels: &Option<&[u32]>, to: S) -> Result<S::Ok, S::Error> {
+    obcut_data::signed(labels.unwrap_or_default(), to)
 }
 
 /// Seconds in all and per step.

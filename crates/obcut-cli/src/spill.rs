@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use anyhow::{Context as _, bail};
 use obcut::large::Store;
 use obcut::{Error, RowScore};
-use obcut_data::{LabelTable, LabelWriter, LoadOptions, Source};
+use obcut_data::{LabelTable, LabelWriter, LoadOptions, NOISE, Source};
 use obcut_report::sketch::Choice;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ impl Spill {
     fn write(&self, first: u64, rows: &[RowScore]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(rows.len() * self.width());
         for row in rows {
-            bytes.extend(row.label.to_le_bytes());
+            bytes.extend(row.label_or_noise().to_le_bytes());
             if self.with_margins {
                 bytes.extend(row.second.to_le_bytes());
                 bytes.extend(row.margin.to_le_bytes());
@@ -122,7 +122,8 @@ impl Spill {
     pub fn sizes(&self, n_clusters: usize) -> anyhow::Result<Vec<usize>> {
         let mut sizes = vec![0; n_clusters];
         self.each(|table| {
-            table.labels.iter().for_each(|&label| sizes[label as usize] += 1);
+            let clusters = table.labels.iter().filter(|&&label| label != NOISE);
+            clusters.for_each(|&label| sizes[label as usize] += 1);
             Ok(())
         })?;
         Ok(sizes)

@@ -19,10 +19,22 @@ pub use pieces::LabelWriter;
 /// Suffixes that labels can be written to.
 const LABEL_SUFFIXES: &str = ".npy, .csv, .parquet, .json";
 
+/// The label of a row that is noise; it is written as -1.
+pub const NOISE: u32 = u32::MAX;
+
+/// Labels as people know them: -1 for [`NOISE`].
+///
+/// # Errors
+/// When the serializer fails.
+pub fn signed<S: serde::Serializer>(labels: &[u32], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(labels.iter().map(|&label| label as i32))
+}
+
 /// Labels of all rows, and more about each row if wanted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LabelTable<'a> {
-    /// Cluster of every row.
+    /// Cluster of every row, or [`NOISE`].
+    #[serde(serialize_with = "signed")]
     pub labels: &'a [u32],
     /// The next best cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,7 +279,7 @@ fn write_npy_header(out: &mut dyn Write, n_rows: usize) -> io::Result<()> {
 }
 
 fn write_npy_labels(out: &mut dyn Write, labels: &[u32]) -> io::Result<()> {
-    // A cluster's number is far below 2^31.
+    // A cluster's number is far below 2^31, and noise becomes -1.
     write_each(out, labels, |label| (label as i32).to_le_bytes())
 }
 
@@ -284,7 +296,7 @@ fn write_csv_header(out: &mut dyn Write, second: bool, margin: bool) -> io::Resu
 /// Rows that are numbered from `first` on.
 fn write_csv_rows(out: &mut dyn Write, table: &LabelTable<'_>, first: usize) -> io::Result<()> {
     for (i, label) in table.labels.iter().enumerate() {
-        write!(out, "{},{label}", first + i)?;
+        write!(out, "{},{}", first + i, *label as i32)?;
         if let Some(second) = table.second {
             write!(out, ",{}", second[i])?;
         }

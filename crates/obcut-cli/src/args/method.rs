@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 use obcut::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
-    ParamError, Params, Reduce, RowSolver, Run, Scale, SweepOrder,
+    Noise, ParamError, Params, Reduce, RowSolver, Run, Scale, SweepOrder,
 };
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
@@ -60,6 +60,10 @@ pub struct MethodArgs {
     /// How much '--graph auto' favors equal cluster sizes, 0 to 1 [default: 0.25]
     #[arg(long, value_name = "B", help_heading = METHOD, allow_negative_numbers = true)]
     pub balance: Option<f64>,
+    /// Mark outlying rows with the label -1: about this share of the rows, or as many as the spread of
+    /// their scores suggests with 'auto' [default: none]
+    #[arg(long, value_name = "SHARE|auto", help_heading = METHOD, allow_negative_numbers = true)]
+    pub noise: Option<Noise>,
     /// Where the labels start: spectral, kmeans, or a file of labels [default: spectral]
     #[arg(long, value_name = "START", help_heading = METHOD)]
     pub init: Option<String>,
@@ -178,6 +182,7 @@ impl MethodArgs {
             scale,
             metric,
             balance,
+            noise,
             init,
             lambda,
             n_init,
@@ -193,6 +198,7 @@ impl MethodArgs {
         set(&mut params.scale, scale);
         set(&mut params.metric, metric);
         set(&mut params.balance, balance);
+        set(&mut params.noise, &noise.map(Some));
         set(&mut params.lambda, lambda);
         set(&mut params.n_init, n_init);
         set(&mut params.seed, seed);
@@ -244,6 +250,7 @@ impl MethodArgs {
             ("--scale", scale.is_some()),
             ("--metric", self.metric.is_some()),
             ("--balance", self.balance.is_some()),
+            ("--noise", self.noise.is_some()),
             ("--init", self.init.is_some()),
             ("--lambda", self.lambda.is_some()),
             ("--n-init", self.n_init.is_some()),

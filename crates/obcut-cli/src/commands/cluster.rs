@@ -335,10 +335,12 @@ impl Job {
             let explaining = || fit.model.explain(&samples, self.params.threads, watch);
             RowLabels::explained(&interrupt::watched(explaining).map_err(about_file)?)
         } else {
-            RowLabels { labels: fit.labels.clone(), margins: None }
+            let labels = fit.labels_or_noise().into_iter().map(|label| label as u32).collect();
+            RowLabels { labels, margins: None }
         };
-        let scores = report::scores_of(&fit.labels, data.truth.as_ref())?;
-        let mut clusters = ClusterFacts::new(&fit.labels, fit.model.n_clusters());
+        let scores = report::scores_of(&rows.labels, data.truth.as_ref())?;
+        let mut clusters = ClusterFacts::new(&rows.labels, fit.model.n_clusters())
+            .marked(rows.labels.len(), &fit.model);
         if weights.is_some() {
             clusters = clusters.weighted(fit.model.cluster_sizes().to_vec());
         }
@@ -402,9 +404,11 @@ impl Job {
             Some(_) => report::scores_of(&keeper.spill.load()?.labels, truth)?,
             None => None,
         };
-        let sizes = model.explanation().clusters.iter().map(|cluster| cluster.rows);
-        let sizes: Vec<usize> = sizes.collect();
-        let mut clusters = ClusterFacts::of_sizes(sizes.clone());
+        let sizes = match model.noise_threshold() {
+            Some(_) => keeper.spill.sizes(model.n_clusters())?,
+            None => model.explanation().clusters.iter().map(|cluster| cluster.rows).collect(),
+        };
+        let mut clusters = ClusterFacts::of_sizes(sizes.clone()).marked(table.n_rows(), &model);
         if weights.is_some() {
             clusters = clusters.weighted(model.cluster_sizes().to_vec());
         }

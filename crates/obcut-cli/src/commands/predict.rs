@@ -180,13 +180,15 @@ impl Job {
             Ok(if self.margins {
                 RowLabels::explained(&self.model.explain(&samples, self.threads, watch)?)
             } else {
-                let labels = self.model.predict(&samples, self.threads, watch)?;
+                let labels = self.model.predict_or_noise(&samples, self.threads, watch)?;
+                let labels = labels.into_iter().map(|label| label as u32).collect();
                 RowLabels { labels, margins: None }
             })
         })
         .map_err(about_file)?;
         Ok(Done {
-            clusters: ClusterFacts::new(&rows.labels, self.model.n_clusters()),
+            clusters: ClusterFacts::new(&rows.labels, self.model.n_clusters())
+                .marked(rows.labels.len(), &self.model),
             scores: report::scores_of(&rows.labels, data.truth.as_ref())?,
             stages: stages(&input, labelling),
             rows: Rows::Held(rows),
@@ -211,7 +213,8 @@ impl Job {
             None => None,
         };
         Ok(Done {
-            clusters: ClusterFacts::of_sizes(keeper.spill.sizes(self.model.n_clusters())?),
+            clusters: ClusterFacts::of_sizes(keeper.spill.sizes(self.model.n_clusters())?)
+                .marked(table.n_rows(), &self.model),
             scores,
             stages: stages(&input, labelling),
             rows: Rows::Kept(Box::new(keeper)),
