@@ -46,12 +46,15 @@ pub fn outcome<'py>(
     found: obcut::Fit,
     facts: &Clustering,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let obcut::Fit { labels: row_labels, margins, model, trace, warnings } = found;
+    let row_labels = found.labels_or_noise();
+    let obcut::Fit { margins, confidence, outlier_scores, model, trace, warnings, .. } = found;
     let out = PyDict::new(py);
     let seconds = PyDict::new(py);
     trace.seconds.iter().try_for_each(|(stage, s)| seconds.set_item(stage, s))?;
-    out.set_item("labels", labels(py, row_labels))?;
-    out.set_item("confidence", PyArray1::from_vec(py, margins))?;
+    out.set_item("labels", PyArray1::from_vec(py, row_labels))?;
+    out.set_item("margin", PyArray1::from_vec(py, margins))?;
+    out.set_item("confidence", PyArray1::from_vec(py, confidence))?;
+    out.set_item("outlier_scores", PyArray1::from_vec(py, outlier_scores))?;
     out.set_item("n_iter", trace.n_iter())?;
     out.set_item("converged", trace.stop.converged())?;
     out.set_item("objective", PyArray1::from_slice(py, &trace.objective))?;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use obcut::large::{self, InMemory, LargeFit, Next, Partial, Piece, Task};
+use obcut::large::{self, InMemory, Next, Partial, Piece, Task};
 use obcut::{DenseRef, Error, Matrix, Observer, RowSource, Samples};
 use obcut_report::sketch::Choice;
 use obcut_report::{Clustering, Sketch};
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::arrays::{Table, labels};
+use crate::arrays::Table;
 use crate::errors::raised;
 use crate::fit::outcome;
 use crate::settings::{Arrays, params};
@@ -165,12 +165,12 @@ impl Large {
         py: Python<'py>,
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let LargeFit { mut model, trace, warnings } = match self.0.take() {
+        let mut found = match self.0.take() {
             Some(inner) => inner.finish().map_err(raised)?,
             None => return Err(over()),
         };
-        model.set_feature_names(names.unwrap_or_default());
-        let fit = obcut::Fit { labels: Vec::new(), margins: Vec::new(), model, trace, warnings };
+        found.model.set_feature_names(names.unwrap_or_default());
+        let fit = obcut::Fit::of_rows(&[], found);
         let facts = Clustering::of_fit(&fit);
         outcome(py, fit, &facts)
     }
@@ -269,17 +269,17 @@ pub fn fit_rows<'py>(
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
     let store = InMemory::new(n_rows);
     let (fit, sketch) = watched(py, listener, |watch| {
-        let found = large::fit_rows(&source, weights, &params, watch, &store, None)?;
-        let LargeFit { mut model, trace, warnings } = found;
-        model.set_feature_names(names.unwrap_or_default());
-        let (labels, margins) = store.finish();
+        let mut found = large::fit_rows(&source, weights, &params, watch, &store, None)?;
+        found.model.set_feature_names(names.unwrap_or_default());
+        let fit = obcut::Fit::of_rows(&store.finish(), found);
         // Rows that cannot be read again cost the pictures, not the fit.
-        let sketch = match sketch(&model, &source, &labels, weights, params.threads, watch) {
+        let sketch = match sketch(&fit.model, &source, &fit.labels, weights, params.threads, watch)
+        {
             Ok(sketch) => Some(sketch),
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(_) => None,
         };
-        Ok((obcut::Fit { labels, margins, model, trace, warnings }, sketch))
+        Ok((fit, sketch))
     })?;
     let facts = Clustering { sketch, ..Clustering::of_fit(&fit) };
     outcome(py, fit, &facts)
@@ -317,14 +317,16 @@ pub fn sketch_of_rows(
     let store = InMemory::new(n_rows);
     watched(py, None, |watch| {
         large::predict_rows(model, &source, threads, watch, &store)?;
-        sketch(model, &source, &store.finish().0, None, threads, watch)
+        let labels: Vec<u32> = store.finish().iter().map(|row| row.label).collect();
+        sketch(model, &source, &labels, None, threads, watch)
     })
 }
 
-/// Labels and margins.
-type Labelled<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>);
+/// Labels (-1 for noise), confidence and outlier scores.
+type Labelled<'py> =
+    (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Labels and margins of rows that are read in the same way.
+/// Labels, confidence and outlier scores of rows that are read in the same way.
 #[pyfunction]
 #[pyo3(signature = (model, read, n_rows, n_cols, *, single, threads=1))]
 pub fn predict_rows<'py>(
@@ -339,6 +341,11 @@ pub fn predict_rows<'py>(
     let source = Called { read, n_rows, n_cols, single };
     let store = InMemory::new(n_rows);
     watched(py, None, |watch| large::predict_rows(&model.0, &source, threads, watch, &store))?;
-    let (row_labels, margins) = store.finish();
-    Ok((labels(py, row_labels), PyArray1::from_vec(py, margins)))
+    let rows = store.finish();
+    let labels = rows.iter().map(obcut::RowScore::label_or_noise).collect();
+    let figures = |figure: fn(&obcut::RowScore) -> f64| {
+        PyArray1::from_vec(py, rows.iter().map(figure).collect())
+    };
+    let (confidence, outlier) = (figures(|row| row.confidence), figures(|row| row.outlier));
+    Ok((PyArray1::from_vec(py, labels), confidence, outlier))
 }

@@ -115,7 +115,7 @@ impl Model {
         labels(py, self.0.column_labels())
     }
 
-    /// The cluster of every row.
+    /// The cluster of every row, -1 for noise.
     #[pyo3(signature = (table, threads=1))]
     fn predict<'py>(
         &self,
@@ -124,11 +124,11 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         let samples = table.samples()?;
-        let found = watched(py, None, |watch| self.0.predict(&samples, threads, watch))?;
-        Ok(labels(py, found))
+        let found = watched(py, None, |watch| self.0.predict_or_noise(&samples, threads, watch))?;
+        Ok(PyArray1::from_vec(py, found))
     }
 
-    /// The margin of every row.
+    /// The confidence of every row.
     #[pyo3(signature = (table, threads=1))]
     fn confidence<'py>(
         &self,
@@ -138,7 +138,39 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let samples = table.samples()?;
         let found = watched(py, None, |watch| self.0.explain(&samples, threads, watch))?;
-        Ok(PyArray1::from_vec(py, found.into_iter().map(|row| row.margin).collect()))
+        Ok(PyArray1::from_vec(py, found.into_iter().map(|row| row.confidence).collect()))
+    }
+
+    /// The outlier score of every row.
+    #[pyo3(signature = (table, threads=1))]
+    fn outlier_scores<'py>(
+        &self,
+        py: Python<'py>,
+        table: Table<'py>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let samples = table.samples()?;
+        let found = watched(py, None, |watch| self.0.explain(&samples, threads, watch))?;
+        Ok(PyArray1::from_vec(py, found.into_iter().map(|row| row.outlier).collect()))
+    }
+
+    /// The probability of every cluster for every row, N × k.
+    #[pyo3(signature = (table, threads=1))]
+    fn predict_proba<'py>(
+        &self,
+        py: Python<'py>,
+        table: Table<'py>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let samples = table.samples()?;
+        let found = watched(py, None, |watch| self.0.predict_proba(&samples, threads, watch))?;
+        PyArray1::from_vec(py, found.values).reshape([samples.n_rows(), found.n_clusters])
+    }
+
+    /// The outlier score above which a row is noise, if there is one.
+    #[getter]
+    fn noise_threshold(&self) -> Option<f64> {
+        self.0.noise_threshold()
     }
 
     /// The label-free score of the rows.

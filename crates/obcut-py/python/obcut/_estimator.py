@@ -93,6 +93,11 @@ class OBCut(
     balance : float, default=0.25
         How much equal cluster sizes count in the automatic choice, from 0 (not at
         all) to 1.
+    noise : float, "auto" or None, default=None
+        Marks outlying rows with the label -1: about this share of the rows, those with
+        the largest outlier scores, or as many as the spread of the scores suggests.
+        The clusters stay the same, and `predict` marks new rows alike. None labels
+        every row.
     init : {"spectral", "kmeans"} or array-like of shape (n_samples,), default="spectral"
         Where the labels start: the spectral embedding of the graph, k-means, or given
         labels from 0 to ``n_clusters - 1``.
@@ -154,9 +159,16 @@ class OBCut(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row; no cluster is empty.
+        Cluster of every row, -1 for noise if `noise` is given; no cluster is empty
+        before noise is marked.
     confidence_ : ndarray of shape (n_samples,)
-        Margin of every row: 0 on the border of two clusters, about 1 well inside one.
+        How sure every label is: 0 on the border of two clusters, 1 well inside one. It
+        is the difference of the two largest probabilities of `predict_proba`.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        How outlying every row is: about 1 for the usual rows of a cluster, larger the
+        farther a row lies from the others.
+    margin_ : ndarray of shape (n_samples,)
+        The raw difference between the gains of the best two clusters.
     n_clusters_ : int
         Number of clusters.
     anchors_ : ndarray of shape (n_anchors, n_features)
@@ -224,6 +236,7 @@ class OBCut(
         "scale": [StrOptions({"auto", "minmax", "standard", "robust", "unit", "idf", "none"})],
         "metric": [StrOptions({"euclidean", "cosine"})],
         "balance": [Interval(Real, 0, 1, closed="both")],
+        "noise": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"}), None],
         "init": [StrOptions({"spectral", "kmeans"}), "array-like"],
         "anchor_weights": [StrOptions({"degree", "none"}), None],
         "lam": [Interval(Real, 0, None, closed="left")],
@@ -262,6 +275,7 @@ class OBCut(
         scale: str = "auto",
         metric: str = "euclidean",
         balance: float = 0.25,
+        noise: float | str | None = None,
         init: str | ArrayLike = "spectral",
         anchor_weights: str | None = "degree",
         lam: float = 1.0,
@@ -296,6 +310,7 @@ class OBCut(
         self.scale = scale
         self.metric = metric
         self.balance = balance
+        self.noise = noise
         self.init = init
         self.anchor_weights = anchor_weights
         self.lam = lam
@@ -388,6 +403,8 @@ class OBCut(
         self._facts = found["facts"]
         self.labels_ = found["labels"]
         self.confidence_ = found["confidence"]
+        self.outlier_scores_ = found["outlier_scores"]
+        self.margin_ = found["margin"]
         self.objective_ = found["objective"] if found["objective"].size else found["cut"]
         self.n_iter_ = max(found["n_iter"], 1)
         self.converged_ = found["converged"]
@@ -416,7 +433,7 @@ class OBCut(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Cluster of every row.
+            Cluster of every row, -1 for noise if `noise` is given.
         """
         return self.fit(X, sample_weight=sample_weight).labels_
 
@@ -450,7 +467,7 @@ class OBCut(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Cluster of every row.
+            Cluster of every row, -1 for noise if `noise` is given.
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
@@ -529,7 +546,7 @@ class OBCut(
         Returns
         -------
         confidence : ndarray of shape (n_samples,)
-            Margin of every row, see `confidence_`.
+            From 0 to 1, see `confidence_`.
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
@@ -537,8 +554,48 @@ class OBCut(
             return self._labelled(X)[1]
         return self._model.confidence(engine_table(X), threads_of(self.n_jobs))
 
-    def _labelled(self, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Labels and margins of rows that are read piece by piece."""
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Tell how likely every cluster is for rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters)
+            They sum to 1, and the cluster of a row has the largest, also where the row
+            is marked as noise. Far from all clusters they come near ``1 / n_clusters``.
+        """
+        check_is_fitted(self)
+        X = read_input(self, X, reset=False)
+        threads = threads_of(self.n_jobs)
+        if isinstance(X, Rows):
+            return np.concatenate([self._model.predict_proba(engine_table(piece), threads) for piece in X.pieces()])
+        return self._model.predict_proba(engine_table(X), threads)
+
+    def outlier_scores(self, X: Any) -> NDArray[np.float64]:
+        """Tell how outlying rows are.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            About 1 for usual rows, larger for outlying ones, see `outlier_scores_`.
+        """
+        check_is_fitted(self)
+        X = read_input(self, X, reset=False)
+        if isinstance(X, Rows):
+            return self._labelled(X)[2]
+        return self._model.outlier_scores(engine_table(X), threads_of(self.n_jobs))
+
+    def _labelled(self, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+        """Labels, confidence and outlier scores of rows that are read piece by piece."""
         threads = threads_of(self.n_jobs)
         return _core.predict_rows(self._model, X.read, *X.shape, single=X.is_single, threads=threads)
 

@@ -44,8 +44,8 @@ class OBCut(_estimator.OBCut):
     """One-step bipartite graph cut of a table in partitions, on a Dask cluster.
 
     All parameters and attributes of :class:`obcut.OBCut` hold here; two parameters are
-    added, and `labels_` and `confidence_` are lazy dask arrays. The client that is
-    current does the work: make a ``distributed.Client`` first.
+    added, and `labels_`, `confidence_` and `outlier_scores_` are lazy dask arrays. A large
+    table has no `margin_`. The client that is current does the work: make a ``distributed.Client`` first.
 
     The core, some distinct rows that a large table is clustered by, is cut by the client
     itself, with `n_jobs` threads. A table with fewer rows is brought to the client and
@@ -68,7 +68,9 @@ class OBCut(_estimator.OBCut):
     labels_ : dask array of shape (n_samples,), int32
         Cluster of every row, in the chunks of the rows, computed when asked for.
     confidence_ : dask array of shape (n_samples,)
-        Margin of every row, computed when asked for.
+        How sure every label is, computed when asked for.
+    outlier_scores_ : dask array of shape (n_samples,)
+        How outlying every row is, computed when asked for.
 
     See Also
     --------
@@ -151,10 +153,13 @@ class OBCut(_estimator.OBCut):
         is_large = found["large"] is not None
         if is_large:
             found["labels"] = _labels(found["model"], table, chunks)
-            found["confidence"] = _margins(found["model"], table, chunks)
+            found["confidence"] = _figures(_block_confidence, found["model"], table, chunks)
+            found["outlier_scores"] = _figures(_block_outliers, found["model"], table, chunks)
+            found["margin"] = None
         else:
             found["labels"] = da.from_array(found["labels"], chunks=(chunks,))
-            found["confidence"] = da.from_array(found["confidence"], chunks=(chunks,))
+            for name in ("confidence", "outlier_scores", "margin"):
+                found[name] = da.from_array(found[name], chunks=(chunks,))
         self._keep(found)
         return self
 
@@ -188,12 +193,49 @@ class OBCut(_estimator.OBCut):
         Returns
         -------
         confidence : dask array of shape (n_samples,)
-            Margin of every row, computed block by block when asked for.
+            From 0 to 1 for every row, computed block by block when asked for.
         """
         check_is_fitted(self)
         if not _is_lazy(X):
             return super().predict_confidence(X)
-        return _margins(self._model, self._checked(X))
+        return _figures(_block_confidence, self._model, self._checked(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Tell how likely every cluster is for rows.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` takes
+            The rows.
+
+        Returns
+        -------
+        probabilities : dask array of shape (n_samples, n_clusters)
+            They sum to 1; computed block by block when asked for.
+        """
+        check_is_fitted(self)
+        if not _is_lazy(X):
+            return super().predict_proba(X)
+        meta = np.empty((0, 0), dtype=np.float64)
+        return self._checked(X).blockwise(_block_proba, self._model, meta, columns=self._model.n_clusters)
+
+    def outlier_scores(self, X: Any) -> Any:
+        """Tell how outlying rows are.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` takes
+            The rows.
+
+        Returns
+        -------
+        scores : dask array of shape (n_samples,)
+            About 1 for usual rows, computed block by block when asked for.
+        """
+        check_is_fitted(self)
+        if not _is_lazy(X):
+            return super().outlier_scores(X)
+        return _figures(_block_outliers, self._model, self._checked(X))
 
     def transform(self, X: Any) -> Any:
         """Link rows to the anchors.
@@ -345,8 +387,8 @@ def _labels(model: _core.Model, table: _Table, rows: tuple[int, ...] | None = No
     return table.blockwise(_block_labels, model, np.empty(0, dtype=np.int32), rows=rows)
 
 
-def _margins(model: _core.Model, table: _Table, rows: tuple[int, ...] | None = None) -> da.Array:
-    return table.blockwise(_block_margins, model, np.empty(0, dtype=np.float64), rows=rows)
+def _figures(function: Callable, model: _core.Model, table: _Table, rows: tuple[int, ...] | None = None) -> da.Array:
+    return table.blockwise(function, model, np.empty(0, dtype=np.float64), rows=rows)
 
 
 def _block_labels(block: Any, model: _core.Model, precision: str) -> Any:
@@ -354,9 +396,19 @@ def _block_labels(block: Any, model: _core.Model, precision: str) -> Any:
     return model.predict(table) if len(table) else np.empty(0, dtype=np.int32)
 
 
-def _block_margins(block: Any, model: _core.Model, precision: str) -> Any:
+def _block_confidence(block: Any, model: _core.Model, precision: str) -> Any:
     table = _engine.as_table(block, precision)
     return model.confidence(table) if len(table) else np.empty(0, dtype=np.float64)
+
+
+def _block_outliers(block: Any, model: _core.Model, precision: str) -> Any:
+    table = _engine.as_table(block, precision)
+    return model.outlier_scores(table) if len(table) else np.empty(0, dtype=np.float64)
+
+
+def _block_proba(block: Any, model: _core.Model, precision: str) -> Any:
+    table = _engine.as_table(block, precision)
+    return model.predict_proba(table) if len(table) else np.empty((0, model.n_clusters), dtype=np.float64)
 
 
 def _block_links(block: Any, model: _core.Model, precision: str) -> Any:
