@@ -160,7 +160,17 @@ impl<'a> ExplanationFacts<'a> {
         let best: Vec<String> =
             best.iter().take(5).map(|t| format!("{} ({:.3})", t.n_clusters, t.score)).collect();
         let from = plural(path.tried.len(), "number");
-        card.line("k", format!("{} chosen from {from}; best {}", path.chosen, best.join(", ")));
+        let mut text = match path.chosen {
+            1 => format!("1, no clusters found with {from}"),
+            k => format!("{k} chosen from {from}"),
+        };
+        if !best.is_empty() {
+            text += &format!("; best {}", best.join(", "));
+        }
+        if let Some(reference) = path.reference {
+            text += &format!("; without clusters {reference:.3}");
+        }
+        card.line("k", text);
     }
 
     /// What was tried, and what sets every cluster apart.

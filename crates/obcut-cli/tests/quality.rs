@@ -111,6 +111,50 @@ fn the_number_of_clusters_is_found_where_it_is_clear() {
     }
 }
 
+/// Gaussian groups of the given sizes on the corners of a square, and what k is chosen.
+fn chosen(sizes: &[usize], apart: f64) -> obcut::KPath {
+    let mut state = 1u64;
+    let mut uniform = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    };
+    let mut values = Vec::new();
+    for (group, &size) in sizes.iter().enumerate() {
+        let centre = [apart * (group % 2) as f64, apart * (group / 2) as f64, 0.0];
+        for _ in 0..size {
+            for c in centre {
+                let radius = (-2.0 * uniform().ln()).sqrt();
+                values.push(c + radius * (std::f64::consts::TAU * uniform()).cos());
+            }
+        }
+    }
+    let n_rows: usize = sizes.iter().sum();
+    let table = obcut::Matrix::Dense64 { values, n_rows, n_cols: 3 };
+    let samples = table.samples().expect("a whole matrix");
+    let found = fit(&samples, None, &Params::auto(), &Silent).expect("a fit");
+    let path = found.model.explanation().k_path.clone().expect("k was chosen");
+    assert_eq!(found.model.n_clusters(), path.chosen);
+    let told = found.warnings.iter().any(|w| w.contains("no clusters found"));
+    assert_eq!(told, path.chosen == 1, "{:?}", found.warnings);
+    path
+}
+
+#[test]
+fn a_table_without_clusters_is_one_group() {
+    let path = chosen(&[800], 0.0);
+    assert_eq!((path.chosen, path.clear), (1, true), "{path:?}");
+    assert!(path.reference.is_some() && path.tried.iter().any(|t| t.reference.is_some()));
+}
+
+#[test]
+fn small_clusters_that_stand_apart_are_counted() {
+    for (sizes, apart) in [(&[980, 20][..], 10.0), (&[500, 300, 150, 50][..], 12.0)] {
+        let path = chosen(sizes, apart);
+        assert_eq!((path.chosen, path.clear), (sizes.len(), true), "{sizes:?}: {path:?}");
+    }
+}
+
 #[test]
 fn real_data_reach_their_floors_with_the_global_graph() {
     check("Yale", GraphKind::Global, 99.0);

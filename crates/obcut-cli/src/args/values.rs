@@ -73,14 +73,14 @@ pub enum Clusters {
 /// A number of clusters, 'auto', or a range like 5-30.
 pub fn clusters(text: &str) -> Result<Clusters, String> {
     if text == "auto" {
-        return Ok(Clusters::Choose(2, None));
+        return Ok(Clusters::Choose(1, None));
     }
     let wrong = || "neither a whole number, nor 'auto', nor a range like 5-30".to_string();
     let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
     match text.split_once('-') {
         Some((low, high)) => match (number(low)?, number(high)?) {
-            (low, high) if low < 2 || high < low => Err(format!(
-                "a range goes from 2 or more to something larger, not from {low} to {high}"
+            (low, high) if low < 1 || high < low => Err(format!(
+                "a range goes from 1 or more to something larger, not from {low} to {high}"
             )),
             (low, high) => Ok(Clusters::Choose(low, Some(high))),
         },

@@ -70,7 +70,9 @@ class OBCut(
     ----------
     n_clusters : int, "auto" or tuple (low, high), default=8
         Number of clusters. "auto" chooses it from the data, a tuple from that
-        range, both ends included.
+        range, both ends included. The choice compares the table with one of the
+        same size, mean and covariance that has no clusters; 1 means that none were
+        found. A warning says when the data do not tell the number clearly.
     graph : {"auto", "distance", "local", "global", "neighbors"}, default="auto"
         How rows are linked: to anchors by the distances to the nearest ones, as the
         best mixture of the nearest ones, or as the best mixture of all of them (the
@@ -699,7 +701,7 @@ class OBCut(
             check_enough_rows(n_samples, self.n_clusters)
             settings["n_clusters"] = int(self.n_clusters)
         else:
-            low, high = (2, None) if isinstance(self.n_clusters, str) else _range(self.n_clusters)
+            low, high = (1, None) if isinstance(self.n_clusters, str) else _range(self.n_clusters)
             check_enough_rows(n_samples, high or low)
             settings |= {"n_clusters": low, "k_range": [low, high]}
         for name, default in _defaults().items():
@@ -766,8 +768,8 @@ def _range(limits):
     if len(limits) != 2 or not all(isinstance(limit, Integral) for limit in limits):
         raise ValueError(f"n_clusters={limits!r} must be two integers, (low, high).")
     low, high = map(int, limits)
-    if not 2 <= low <= high:
-        raise ValueError(f"n_clusters={limits!r} must satisfy 2 <= low <= high.")
+    if not 1 <= low <= high:
+        raise ValueError(f"n_clusters={limits!r} must satisfy 1 <= low <= high.")
     return low, high
 
 

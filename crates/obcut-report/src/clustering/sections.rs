@@ -350,8 +350,19 @@ fn time(stages: &[(String, f64)]) -> Bars {
 pub fn choices(facts: &Clustering) -> Option<Section> {
     let mut parts = Vec::new();
     if let Some(path) = &facts.explanation.k_path {
-        let state =
-            if path.clear { "no other comes near it" } else { "the data do not tell it clearly" };
+        let state = match (path.chosen, path.clear) {
+            (1, true) => "the table looks like one group",
+            (_, true) => "no other comes near it",
+            _ => "the data do not tell it clearly",
+        };
+        let mut lines = vec![Line::new(
+            if path.reference.is_some() { "this table" } else { "" },
+            path.tried.iter().map(|t| (t.n_clusters as f64, t.score)).collect(),
+        )];
+        if path.reference.is_some() {
+            let of = |t: &obcut::KTried| t.reference.map(|score| (t.n_clusters as f64, score));
+            lines.push(Line::new("without clusters", path.tried.iter().filter_map(of).collect()));
+        }
         parts.push(
             Lines {
                 caption: Caption::new(
@@ -360,10 +371,7 @@ pub fn choices(facts: &Clustering) -> Option<Section> {
                 ),
                 x: Axis::new("clusters", ""),
                 y: Axis::new("score", "0 to 1"),
-                lines: vec![Line::new(
-                    "",
-                    path.tried.iter().map(|t| (t.n_clusters as f64, t.score)).collect(),
-                )],
+                lines,
                 whole_x: true,
                 from_zero: true,
                 ..Lines::default()

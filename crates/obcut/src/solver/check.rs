@@ -47,9 +47,9 @@ pub(crate) fn check(
     } = params;
     let n_clusters = match *k_range {
         Some((low, high)) => {
-            if low < 2 || high.is_some_and(|high| high < low) {
+            if low < 1 || high.is_some_and(|high| high < low) {
                 let value = format!("{low} to {}", high.map_or("auto".into(), |h| h.to_string()));
-                let hint = "a range of k starts at 2 or more and does not end before it starts";
+                let hint = "a range of k starts at 1 or more and does not end before it starts";
                 return Err(range("k range", value, hint));
             }
             high.unwrap_or(low)

@@ -211,7 +211,15 @@ pub(crate) fn warnings(notes: &Notes, model: &Model, trace: &Trace) -> Vec<Strin
             components.split, components.n
         ));
     }
-    if let Some(path) = model.explanation.k_path.as_ref().filter(|path| !path.clear) {
+    let path = model.explanation.k_path.as_ref();
+    if path.is_some_and(|path| path.chosen == 1) {
+        let clear = path.is_some_and(|path| path.clear);
+        warnings.push(if clear {
+            "no clusters found: the table looks like one group (k = 1)".into()
+        } else {
+            "no clusters found that are sure (k = 1): the rows may be one group or overlap; give k to cut them anyway".into()
+        });
+    } else if let Some(path) = path.filter(|path| !path.clear) {
         let rivals: Vec<String> = path.rivals.iter().take(5).map(usize::to_string).collect();
         warnings.push(if rivals.is_empty() {
             format!("the data do not tell k: {k} scores best, but not well enough to be sure")

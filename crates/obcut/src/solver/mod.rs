@@ -17,6 +17,8 @@ pub(crate) mod path;
 mod plan;
 mod plane;
 mod problem;
+mod reference;
+mod rim;
 pub mod rule;
 pub(crate) mod score;
 pub(crate) mod spread;

@@ -304,7 +304,8 @@ impl<'de> Deserialize<'de> for Noise {
 pub struct Params {
     /// Number of clusters, k. With a `k_range` this is what the choice found.
     pub n_clusters: usize,
-    /// Chooses k from this range, both ends included; without an upper end it follows from the rows.
+    /// Chooses k from this range, both ends included; without an upper end it follows from the rows. With 1 in
+    /// the range, 1 is the answer where no clusters are found.
     #[serde(default)]
     pub k_range: Option<(usize, Option<usize>)>,
     /// How a row of B is made.
@@ -434,9 +435,9 @@ impl Params {
         }
     }
 
-    /// The same, with k chosen from the data as well.
+    /// The same, with k chosen from the data as well; 1 where no clusters are found.
     pub fn auto() -> Self {
-        Self { k_range: Some((2, None)), ..Self::new(0) }
+        Self { k_range: Some((1, None)), ..Self::new(0) }
     }
 
     /// The method as the paper prints it, with what the authors' program adds to the print.

@@ -11,6 +11,12 @@
 //!
 //! score = association × sqrt(stability) × balance². The best of the kinds of graphs counts. Gaps
 //! between eigenvalues, which cost less, do not find k: see `docs/quality.md`.
+//!
+//! Views agree on parts of a single group as well, so two things decide whether there are clusters: their
+//! rims are sparser than they are themselves (see [`super::rim`]), or the score is far above the best one that
+//! the same procedure finds in a table without clusters (see [`super::reference`]). Where neither holds for
+//! any k, the answer is 1. Where the rows fall into components that nothing links, and the views find just
+//! these, their number is the answer whatever their sizes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,9 +26,12 @@ use crate::error::{Error, ParamError};
 use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
+use crate::graph::neighbors::{self, Neighbors};
 use crate::graph::spectral::{Coordinates, Spectrum, spectrum};
 use crate::kmeans::{Schedule, Seeding, Weighted};
+use crate::matrix::DenseRef;
 use crate::metrics;
+use crate::normalize::Scaling;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
@@ -30,9 +39,11 @@ use crate::solver::init::{self, auto_anchors};
 use crate::solver::params::{GraphKind, Init, Params};
 use crate::solver::plan::Block;
 use crate::solver::score::{association, size_entropy, sizes};
+use crate::solver::{reference, rim};
+use crate::table::Table;
 
 /// Rows that the path is made from.
-const ROWS: usize = 8000;
+const ROWS: usize = 4000;
 /// Views of every kind of graph.
 const VIEWS: usize = 3;
 /// Rows per cluster, at least, of the largest k tried unless a range is given.
@@ -42,12 +53,31 @@ const MOST_CLUSTERS: usize = 60;
 const RIVAL: f64 = 0.95;
 /// and its k is at least this share away.
 const APART: f64 = 0.2;
-/// Below this score no k is clear,
+/// Below this score no k is clear.
 const CLEAR: f64 = 0.5;
-/// and below this one k = 2 is not: views agree on the two halves of any drawn-out cloud.
-const CLEAR_HALVES: f64 = 0.9;
-/// From this k on the path takes steps of about an eighth.
-const DENSE_STEPS: usize = 16;
+/// Clusters stand apart when the mean of their rims is this many deviations sparser, and perhaps with
+/// this many.
+const SPARSER: (f64, f64) = (0.75, 0.4);
+/// A score is far above that of the reference when it is this many times as large, and perhaps with
+/// this many.
+const ABOVE: (f64, f64) = (1.5, 1.2);
+/// A single group is clear when the rims of no k are sparser than in the reference by more.
+const SINGLE: f64 = 0.2;
+/// The rim of every cluster is sparser at least by this where components hold clusters of their own.
+const EACH: f64 = 0.25;
+/// Views agree on components with a stability from here.
+const AGREED: f64 = 0.9;
+/// From this k on the path takes steps of about a sixth.
+const DENSE_STEPS: usize = 12;
+/// The k that a reference is clustered with.
+const REFERENCE: [usize; 6] = [2, 3, 4, 6, 8, 12];
+/// Numbers of a reference table at most: wide ones have fewer rows.
+const REFERENCE_NUMBERS: usize = 8_000_000;
+/// Neighbours in the graph that tells components and rims.
+const COMPONENT: usize = 5;
+const NEAR: usize = 10;
+/// Weight of the smallest component that can be a cluster.
+const SMALLEST: f64 = 10.0;
 
 /// k-means on the embedding of a view.
 const DISCRETISE: Schedule = Schedule {
@@ -61,15 +91,18 @@ const DISCRETISE: Schedule = Schedule {
 /// How every k scored, and which one was taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KPath {
-    /// The k with the best score.
+    /// The k that was taken; 1 means that no clusters were found.
     pub chosen: usize,
-    /// Whether no k elsewhere comes near it.
+    /// Whether there is no doubt: no k elsewhere comes near it, and the clusters stand apart.
     pub clear: bool,
     /// Other k that score nearly as well, the best first.
     pub rivals: Vec<usize>,
     /// What the largest gap between eigenvalues would have said, for comparison.
     pub eigengap: usize,
-    /// All that were tried, ascending.
+    /// The best score of a table without clusters, where one was made.
+    #[serde(default)]
+    pub reference: Option<f64>,
+    /// All that were tried, ascending; 1 has no score and is not among them.
     pub tried: Vec<KTried>,
 }
 
@@ -88,6 +121,37 @@ pub struct KTried {
     pub stability: f64,
     /// Entropy of the cluster sizes.
     pub balance: f64,
+    /// How much sparser the rims of the clusters are than the clusters, in standard deviations, in the mean;
+    /// 3 means that nothing links them.
+    #[serde(default)]
+    pub apart: f64,
+    /// The same of the cluster where it is least.
+    #[serde(default)]
+    pub least_apart: f64,
+    /// The score that a table without clusters has with this k, where it was tried.
+    #[serde(default)]
+    pub reference: Option<f64>,
+}
+
+/// What the nearest rows say.
+struct Ground {
+    graph: Graph,
+    sparsity: Vec<f64>,
+    /// Components that could be clusters.
+    pieces: usize,
+}
+
+impl Ground {
+    fn new(rows: &Weighted<'_, '_>, context: &Context<'_>) -> Result<Self, Error> {
+        let near = Neighbors::exact(rows.table, NEAR + 1, context)?;
+        let few = neighbors::symmetric(&neighbors::links(&near, COMPONENT), rows.weights, &[]);
+        let (_, mass) = neighbors::components(&few, rows.weights);
+        Ok(Self {
+            graph: neighbors::symmetric(&neighbors::links(&near, NEAR), rows.weights, &[]),
+            sparsity: rim::sparsity(&near),
+            pieces: mass.iter().filter(|m| **m >= SMALLEST).count(),
+        })
+    }
 }
 
 /// One graph of the rows, with its eigenvectors.
@@ -125,33 +189,33 @@ pub(crate) fn path(
         GraphKind::Neighbors => vec![GraphKind::Distance],
         kind => vec![kind],
     };
-    let high = high.unwrap_or_else(|| (n / ROWS_PER_CLUSTER).min(MOST_CLUSTERS));
+    let high = high.unwrap_or_else(|| (n / ROWS_PER_CLUSTER).min(MOST_CLUSTERS).max(low));
     if high < low || high * 3 > n {
         return Err(conflict(&format!(
             "{all} distinct rows are too few to choose k from {low} to {}; give k",
             high.max(low)
         )));
     }
-    let tested = steps(low, high);
+    if high == 1 {
+        return Ok(pick(Vec::new(), (1, 1), None));
+    }
+    let tested = steps(low.max(2), high);
+    let ground = Ground::new(&part, context)?;
+    let total = kinds.len() * tested.len();
+    let done = AtomicUsize::new(0);
+    let finished = || {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        context.report(Stage::Path, done.min(total), total, None)
+    };
     let mut tried: Vec<KTried> = Vec::new();
-    let mut eigengap = low;
+    let mut eigengap = low.max(2);
     for &kind in &kinds {
         let stream = stream.named(kind.name());
         let views = views(&part, params, kind, high, ridge, stream, context)?;
         if tried.is_empty() {
-            eigengap = gap(&views[0].spectrum.values, low);
+            eigengap = gap(&views[0].spectrum.values, eigengap);
         }
-        let (quiet, done) = (context.quietly(), AtomicUsize::new(0));
-        // The largest k first: they take longest.
-        let judged = context.each(tested.len(), |at| {
-            let k = tested[tested.len() - 1 - at];
-            let found = judge(&views, (part.weights, part.keys), kind, k, stream, &quiet)?;
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            context.report(Stage::Path, done, tested.len(), None)?;
-            Ok::<_, Error>(found)
-        })?;
-        for found in judged {
-            let found = found?;
+        for found in judge_all(&views, &part, &ground, kind, &tested, stream, context, &finished)? {
             match tried.iter_mut().find(|t| t.n_clusters == found.n_clusters) {
                 Some(other) if other.score >= found.score => {}
                 Some(other) => *other = found,
@@ -160,7 +224,82 @@ pub(crate) fn path(
         }
     }
     tried.sort_by_key(|t| t.n_clusters);
-    Ok(KPath { eigengap, ..pick(tried) })
+    let few: Vec<usize> = REFERENCE.into_iter().filter(|k| *k <= high).collect();
+    let without = if part.table.is_sparse() {
+        Vec::new()
+    } else {
+        reference_path(&part, params, kinds[0], ridge, &few, stream, context)?
+    };
+    for found in &without {
+        if let Some(same) = tried.iter_mut().find(|t| t.n_clusters == found.n_clusters) {
+            same.reference = Some(found.score);
+        }
+    }
+    Ok(KPath { eigengap, ..pick(tried, (low, ground.pieces), Reference::of(&without)) })
+}
+
+/// What was found in a table without clusters.
+#[derive(Clone, Copy)]
+struct Reference {
+    /// The best score,
+    score: f64,
+    /// and the sparsest rims.
+    apart: f64,
+}
+
+impl Reference {
+    fn of(tried: &[KTried]) -> Option<Self> {
+        let most = |of: fn(&KTried) -> f64| tried.iter().map(of).fold(0.0, f64::max);
+        (!tried.is_empty()).then(|| Self { score: most(|t| t.score), apart: most(|t| t.apart) })
+    }
+}
+
+/// The same procedure on a table without clusters, for a few k.
+fn reference_path(
+    rows: &Weighted<'_, '_>,
+    params: &Params,
+    kind: GraphKind,
+    ridge: f64,
+    few: &[usize],
+    stream: Stream,
+    context: &Context<'_>,
+) -> Result<Vec<KTried>, Error> {
+    let d = rows.table.d();
+    let count = rows.table.n().min(REFERENCE_NUMBERS / d.max(1));
+    let Some(&most) = few.last().filter(|most| **most * 3 <= count) else {
+        return Ok(Vec::new());
+    };
+    let stream = stream.named("reference");
+    let made = reference::reference(rows, count, stream, context)?;
+    let scaling = Scaling::identity(d);
+    let table = Table::new(DenseRef::new(&made.values, count, d)?.into(), &scaling);
+    let rows = Weighted { table: &table, weights: &made.weights, keys: &made.keys };
+    let views = views(&rows, params, kind, most, ridge, stream, context)?;
+    let ground = Ground::new(&rows, context)?;
+    judge_all(&views, &rows, &ground, kind, few, stream, context, &|| Ok(()))
+}
+
+/// How well the views agree on every one of some numbers of clusters.
+#[expect(clippy::too_many_arguments, reason = "all of them are parts of one question")]
+fn judge_all(
+    views: &[View],
+    rows: &Weighted<'_, '_>,
+    ground: &Ground,
+    kind: GraphKind,
+    tested: &[usize],
+    stream: Stream,
+    context: &Context<'_>,
+    finished: &(dyn Fn() -> Result<(), Error> + Sync),
+) -> Result<Vec<KTried>, Error> {
+    let quiet = context.quietly();
+    // The largest k first: they take longest.
+    let judged = context.each(tested.len(), |at| {
+        let k = tested[tested.len() - 1 - at];
+        let found = judge(views, rows, ground, kind, k, stream, &quiet)?;
+        finished()?;
+        Ok::<_, Error>(found)
+    })?;
+    judged.into_iter().collect()
 }
 
 /// The k from `low` on after which the eigenvalues (descending) fall most.
@@ -169,10 +308,10 @@ fn gap(values: &[f64], low: usize) -> usize {
     (low..values.len()).fold(low, |best, k| if fall(k) > fall(best) { k } else { best })
 }
 
-/// Every k up to a point, then steps of about an eighth.
+/// Every k up to a point, then steps of about a sixth.
 fn steps(low: usize, high: usize) -> Vec<usize> {
     let mut steps: Vec<usize> = std::iter::successors(Some(low), |k| {
-        Some(if *k < DENSE_STEPS { k + 1 } else { k + k / 8 })
+        Some(if *k < DENSE_STEPS { k + 1 } else { k + k / 6 })
     })
     .take_while(|k| *k < high)
     .collect();
@@ -215,12 +354,14 @@ fn views(
 /// How well the views agree on k clusters.
 fn judge(
     views: &[View],
-    (weights, keys): (&[f64], &[u64]),
+    rows: &Weighted<'_, '_>,
+    ground: &Ground,
     kind: GraphKind,
     k: usize,
     stream: Stream,
     context: &Context<'_>,
 ) -> Result<KTried, Error> {
+    let (weights, keys) = (rows.weights, rows.keys);
     let mut labels = Vec::new();
     for (v, view) in views.iter().enumerate() {
         let stream = stream.nth(v).nth(k);
@@ -250,55 +391,130 @@ fn judge(
     let chance = 1.0 / k as f64;
     let association = ((assoc - chance) / (1.0 - chance)).max(0.0);
     let score = association * stability.max(0.0).sqrt() * balance * balance;
-    Ok(KTried { n_clusters: k, score, graph: kind, association, stability, balance })
+    let (mut apart, mut least_apart) = (0.0, rim::FREE);
+    for labels in &labels {
+        let rims = rim::rims(&ground.graph, &ground.sparsity, labels, weights, k);
+        apart += rims.iter().sum::<f64>() / (k * views.len()) as f64;
+        least_apart = rims.iter().fold(least_apart, |a, b| a.min(*b));
+    }
+    Ok(KTried {
+        n_clusters: k,
+        score,
+        graph: kind,
+        association,
+        stability,
+        balance,
+        apart,
+        least_apart,
+        reference: None,
+    })
 }
 
-/// The best k, and those that come near it elsewhere.
-fn pick(tried: Vec<KTried>) -> KPath {
-    let mut best = &tried[0];
-    for other in &tried {
-        if other.score > best.score {
-            best = other;
-        }
+/// The k to take, from those that were tried, with the smallest k allowed and the number of components.
+fn pick(tried: Vec<KTried>, (low, pieces): (usize, usize), reference: Option<Reference>) -> KPath {
+    let path = |chosen: usize, clear: bool, rivals: Vec<usize>, tried: Vec<KTried>| {
+        let reference = reference.map(|r| r.score);
+        KPath { chosen, clear, rivals, eigengap: chosen, reference, tried }
+    };
+    if let Some(found) = components(&tried, pieces) {
+        return path(found, true, Vec::new(), tried);
     }
-    let apart = |t: &&KTried| {
-        let (a, b) = (t.n_clusters.max(best.n_clusters), t.n_clusters.min(best.n_clusters));
+    let above = |t: &KTried, times: f64| reference.is_some_and(|r| t.score >= times * r.score);
+    let sure = |t: &KTried| t.score >= CLEAR && (t.apart >= SPARSER.0 || above(t, ABOVE.0));
+    let perhaps = |t: &KTried| t.apart >= SPARSER.1 || (t.score >= CLEAR && above(t, ABOVE.1));
+    let best = |of: &dyn Fn(&KTried) -> bool| {
+        let mut found: Option<&KTried> = None;
+        for t in tried.iter().filter(|t| of(t)) {
+            if found.is_none_or(|best| t.score > best.score) {
+                found = Some(t);
+            }
+        }
+        found
+    };
+    let found = best(&perhaps).or_else(|| if low > 1 { best(&|_| true) } else { None });
+    let Some(found) = found else {
+        let single = |r: Reference| tried.iter().all(|t| t.apart <= r.apart + SINGLE);
+        let clear = tried.is_empty() || reference.is_some_and(single);
+        return path(1, clear, Vec::new(), tried);
+    };
+    let elsewhere = |t: &&KTried| {
+        let (a, b) = (t.n_clusters.max(found.n_clusters), t.n_clusters.min(found.n_clusters));
         (a - b) as f64 > APART * a as f64
     };
-    let mut rivals: Vec<&KTried> =
-        tried.iter().filter(apart).filter(|t| t.score >= RIVAL * best.score).collect();
+    let near = |t: &&KTried| t.score >= RIVAL * found.score;
+    let mut rivals: Vec<&KTried> = tried.iter().filter(elsewhere).filter(near).collect();
     rivals.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let rivals: Vec<usize> = rivals.iter().map(|t| t.n_clusters).collect();
-    let needed = if best.n_clusters == 2 { CLEAR_HALVES } else { CLEAR };
-    let clear = rivals.is_empty() && best.score >= needed;
-    KPath { chosen: best.n_clusters, clear, rivals, eigengap: 0, tried }
+    let mut rivals: Vec<usize> = rivals.iter().map(|t| t.n_clusters).collect();
+    let clear = rivals.is_empty() && sure(found);
+    if low == 1 && !sure(found) {
+        rivals.push(1);
+    }
+    path(found.n_clusters, clear, rivals, tried)
+}
+
+/// The number of components, where the views find just these and none of them holds several clusters.
+fn components(tried: &[KTried], pieces: usize) -> Option<usize> {
+    let found = tried.iter().find(|t| t.n_clusters == pieces)?;
+    let free = found.least_apart >= rim::FREE && found.stability >= AGREED;
+    let within = |t: &KTried| {
+        t.n_clusters > pieces && t.score >= CLEAR && t.apart >= SPARSER.0 && t.least_apart >= EACH
+    };
+    (free && !tried.iter().any(within)).then_some(pieces)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tried(scores: &[(usize, f64)]) -> Vec<KTried> {
-        let one = |&(n_clusters, score): &(usize, f64)| KTried {
+    /// Scores of some k, and how far the clusters stand apart.
+    fn tried(scores: &[(usize, f64, f64)]) -> Vec<KTried> {
+        let one = |&(n_clusters, score, apart): &(usize, f64, f64)| KTried {
             n_clusters,
             score,
             graph: GraphKind::Distance,
             association: score,
             stability: 1.0,
             balance: 1.0,
+            apart,
+            least_apart: apart,
+            reference: None,
         };
         scores.iter().map(one).collect()
     }
 
+    const NULL: Option<Reference> = Some(Reference { score: 0.6, apart: 0.1 });
+
     #[test]
     fn a_rival_scores_alike_and_stands_apart() {
-        let found = pick(tried(&[(2, 0.7), (8, 0.79), (9, 0.8), (20, 0.77), (30, 0.78)]));
+        let scores =
+            [(2, 0.7, 1.0), (8, 0.79, 1.0), (9, 0.8, 1.0), (20, 0.77, 1.0), (30, 0.78, 1.0)];
+        let found = pick(tried(&scores), (1, 1), NULL);
         assert_eq!((found.chosen, found.clear), (9, false));
         assert_eq!(found.rivals, [30, 20]);
-        assert!(pick(tried(&[(2, 0.7), (8, 0.79), (9, 0.8), (20, 0.6)])).clear);
-        assert!(!pick(tried(&[(2, 0.1), (8, 0.4)])).clear);
-        assert!(!pick(tried(&[(2, 0.8), (8, 0.4)])).clear);
-        assert!(pick(tried(&[(2, 0.95), (8, 0.4)])).clear);
+        assert!(pick(tried(&scores[..3]), (1, 1), NULL).clear);
+        assert!(!pick(tried(&[(2, 0.1, 1.0), (8, 0.4, 1.0)]), (1, 1), NULL).clear);
+    }
+
+    #[test]
+    fn without_sparse_rims_and_no_better_than_the_reference_there_is_one_group() {
+        let found = pick(tried(&[(2, 0.7, 0.1), (8, 0.6, 0.2)]), (1, 1), NULL);
+        assert_eq!((found.chosen, found.clear, found.reference), (1, true, Some(0.6)));
+        let perhaps = pick(tried(&[(2, 0.7, 0.35), (8, 0.6, 0.2)]), (1, 1), NULL);
+        assert_eq!((perhaps.chosen, perhaps.clear), (1, false));
+        let given = pick(tried(&[(2, 0.7, 0.1), (8, 0.6, 0.2)]), (2, 1), NULL);
+        assert_eq!((given.chosen, given.clear), (2, false));
+        let far_above = pick(tried(&[(2, 0.3, -1.0), (8, 0.95, -1.0)]), (1, 1), NULL);
+        assert_eq!((far_above.chosen, far_above.clear), (8, true));
+        let above = pick(tried(&[(2, 0.3, -1.0), (8, 0.8, -1.0)]), (1, 1), NULL);
+        assert_eq!((above.chosen, above.clear, above.rivals), (8, false, vec![1]));
+    }
+
+    #[test]
+    fn components_count_whatever_their_sizes_unless_they_hold_clusters() {
+        let found = pick(tried(&[(2, 0.05, 3.0), (3, 0.6, 0.1), (8, 0.5, 0.2)]), (1, 2), NULL);
+        assert_eq!((found.chosen, found.clear), (2, true));
+        let found = pick(tried(&[(2, 0.05, 3.0), (3, 0.9, 1.0), (8, 0.5, 0.2)]), (1, 2), NULL);
+        assert_eq!((found.chosen, found.clear), (3, true));
     }
 
     #[test]
@@ -312,6 +528,6 @@ mod tests {
         assert_eq!(steps(3, 6), [3, 4, 5, 6]);
         assert_eq!(steps(2, 2), [2]);
         let long = steps(2, 100);
-        assert!(long.is_sorted() && long.len() < 36 && long.last() == Some(&100), "{long:?}");
+        assert!(long.is_sorted() && long.len() < 32 && long.last() == Some(&100), "{long:?}");
     }
 }
