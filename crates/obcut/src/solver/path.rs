@@ -137,20 +137,21 @@ pub struct KTried {
 struct Ground {
     graph: Graph,
     sparsity: Vec<f64>,
-    /// Components that could be clusters.
-    pieces: usize,
+    /// Components that could be clusters, by the fewest neighbours and by all.
+    pieces: (usize, usize),
 }
 
 impl Ground {
     fn new(rows: &Weighted<'_, '_>, context: &Context<'_>) -> Result<Self, Error> {
         let near = Neighbors::exact(rows.table, NEAR + 1, context)?;
         let few = neighbors::symmetric(&neighbors::links(&near, COMPONENT), rows.weights, &[]);
-        let (_, mass) = neighbors::components(&few, rows.weights);
-        Ok(Self {
-            graph: neighbors::symmetric(&neighbors::links(&near, NEAR), rows.weights, &[]),
-            sparsity: rim::sparsity(&near),
-            pieces: mass.iter().filter(|m| **m >= SMALLEST).count(),
-        })
+        let graph = neighbors::symmetric(&neighbors::links(&near, NEAR), rows.weights, &[]);
+        let pieces = |graph: &Graph| {
+            let (_, mass) = neighbors::components(graph, rows.weights);
+            mass.iter().filter(|m| **m >= SMALLEST).count()
+        };
+        let pieces = (pieces(&few), pieces(&graph));
+        Ok(Self { graph, sparsity: rim::sparsity(&near), pieces })
     }
 }
 
@@ -197,7 +198,7 @@ pub(crate) fn path(
         )));
     }
     if high == 1 {
-        return Ok(pick(Vec::new(), (1, 1), None));
+        return Ok(pick(Vec::new(), 1, (1, 1), None));
     }
     let tested = steps(low.max(2), high);
     let ground = Ground::new(&part, context)?;
@@ -235,7 +236,7 @@ pub(crate) fn path(
             same.reference = Some(found.score);
         }
     }
-    Ok(KPath { eigengap, ..pick(tried, (low, ground.pieces), Reference::of(&without)) })
+    Ok(KPath { eigengap, ..pick(tried, low, ground.pieces, Reference::of(&without)) })
 }
 
 /// What was found in a table without clusters.
@@ -410,8 +411,13 @@ fn judge(
     })
 }
 
-/// The k to take, from those that were tried, with the smallest k allowed and the number of components.
-fn pick(tried: Vec<KTried>, (low, pieces): (usize, usize), reference: Option<Reference>) -> KPath {
+/// The k to take, from those that were tried, with the smallest k allowed and the numbers of components.
+fn pick(
+    tried: Vec<KTried>,
+    low: usize,
+    pieces: (usize, usize),
+    reference: Option<Reference>,
+) -> KPath {
     let path = |chosen: usize, clear: bool, rivals: Vec<usize>, tried: Vec<KTried>| {
         let reference = reference.map(|r| r.score);
         KPath { chosen, clear, rivals, eigengap: chosen, reference, tried }
@@ -452,14 +458,20 @@ fn pick(tried: Vec<KTried>, (low, pieces): (usize, usize), reference: Option<Ref
     path(found.n_clusters, clear, rivals, tried)
 }
 
-/// The number of components, where the views find just these and none of them holds several clusters.
-fn components(tried: &[KTried], pieces: usize) -> Option<usize> {
-    let found = tried.iter().find(|t| t.n_clusters == pieces)?;
-    let free = found.least_apart >= rim::FREE && found.stability >= AGREED;
-    let within = |t: &KTried| {
-        t.n_clusters > pieces && t.score >= CLEAR && t.apart >= SPARSER.0 && t.least_apart >= EACH
-    };
-    (free && !tried.iter().any(within)).then_some(pieces)
+/// The number of components, where it is the number of clusters: the views find just the components, and none
+/// of them holds several clusters; or the views find no clusters without links, and none that might
+/// hold, because a component is too small for them.
+fn components(tried: &[KTried], (few, all): (usize, usize)) -> Option<usize> {
+    let free = |t: &KTried| t.least_apart >= rim::FREE;
+    let larger = |t: &KTried, k: usize| t.n_clusters > k && t.score >= CLEAR;
+    let agreed = |t: &KTried| t.n_clusters == few && free(t) && t.stability >= AGREED;
+    let within = |t: &KTried| larger(t, few) && t.apart >= SPARSER.0 && t.least_apart >= EACH;
+    if tried.iter().any(agreed) && !tried.iter().any(within) {
+        return Some(few);
+    }
+    let known = tried.iter().any(|t| t.n_clusters == all);
+    let other = |t: &KTried| free(t) || (larger(t, all) && t.apart >= SPARSER.1);
+    (all > 1 && known && !tried.iter().any(other)).then_some(all)
 }
 
 #[cfg(test)]
@@ -488,33 +500,36 @@ mod tests {
     fn a_rival_scores_alike_and_stands_apart() {
         let scores =
             [(2, 0.7, 1.0), (8, 0.79, 1.0), (9, 0.8, 1.0), (20, 0.77, 1.0), (30, 0.78, 1.0)];
-        let found = pick(tried(&scores), (1, 1), NULL);
+        let found = pick(tried(&scores), 1, (1, 1), NULL);
         assert_eq!((found.chosen, found.clear), (9, false));
         assert_eq!(found.rivals, [30, 20]);
-        assert!(pick(tried(&scores[..3]), (1, 1), NULL).clear);
-        assert!(!pick(tried(&[(2, 0.1, 1.0), (8, 0.4, 1.0)]), (1, 1), NULL).clear);
+        assert!(pick(tried(&scores[..3]), 1, (1, 1), NULL).clear);
+        assert!(!pick(tried(&[(2, 0.1, 1.0), (8, 0.4, 1.0)]), 1, (1, 1), NULL).clear);
     }
 
     #[test]
     fn without_sparse_rims_and_no_better_than_the_reference_there_is_one_group() {
-        let found = pick(tried(&[(2, 0.7, 0.1), (8, 0.6, 0.2)]), (1, 1), NULL);
+        let found = pick(tried(&[(2, 0.7, 0.1), (8, 0.6, 0.2)]), 1, (1, 1), NULL);
         assert_eq!((found.chosen, found.clear, found.reference), (1, true, Some(0.6)));
-        let perhaps = pick(tried(&[(2, 0.7, 0.35), (8, 0.6, 0.2)]), (1, 1), NULL);
+        let perhaps = pick(tried(&[(2, 0.7, 0.35), (8, 0.6, 0.2)]), 1, (1, 1), NULL);
         assert_eq!((perhaps.chosen, perhaps.clear), (1, false));
-        let given = pick(tried(&[(2, 0.7, 0.1), (8, 0.6, 0.2)]), (2, 1), NULL);
+        let given = pick(tried(&[(2, 0.7, 0.1), (8, 0.6, 0.2)]), 2, (1, 1), NULL);
         assert_eq!((given.chosen, given.clear), (2, false));
-        let far_above = pick(tried(&[(2, 0.3, -1.0), (8, 0.95, -1.0)]), (1, 1), NULL);
+        let far_above = pick(tried(&[(2, 0.3, -1.0), (8, 0.95, -1.0)]), 1, (1, 1), NULL);
         assert_eq!((far_above.chosen, far_above.clear), (8, true));
-        let above = pick(tried(&[(2, 0.3, -1.0), (8, 0.8, -1.0)]), (1, 1), NULL);
+        let above = pick(tried(&[(2, 0.3, -1.0), (8, 0.8, -1.0)]), 1, (1, 1), NULL);
         assert_eq!((above.chosen, above.clear, above.rivals), (8, false, vec![1]));
     }
 
     #[test]
     fn components_count_whatever_their_sizes_unless_they_hold_clusters() {
-        let found = pick(tried(&[(2, 0.05, 3.0), (3, 0.6, 0.1), (8, 0.5, 0.2)]), (1, 2), NULL);
+        let found = pick(tried(&[(2, 0.05, 3.0), (3, 0.6, 0.1), (8, 0.5, 0.2)]), 1, (2, 2), NULL);
         assert_eq!((found.chosen, found.clear), (2, true));
-        let found = pick(tried(&[(2, 0.05, 3.0), (3, 0.9, 1.0), (8, 0.5, 0.2)]), (1, 2), NULL);
+        let found = pick(tried(&[(2, 0.05, 3.0), (3, 0.9, 1.0), (8, 0.5, 0.2)]), 1, (2, 2), NULL);
         assert_eq!((found.chosen, found.clear), (3, true));
+        // Too small for the views, which see one group.
+        let found = pick(tried(&[(2, 0.2, -0.3), (4, 0.65, -0.1)]), 1, (2, 2), NULL);
+        assert_eq!((found.chosen, found.clear), (2, true));
     }
 
     #[test]
