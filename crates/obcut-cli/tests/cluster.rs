@@ -182,6 +182,29 @@ fn margins_stand_beside_the_labels() {
 }
 
 #[test]
+fn noise_is_written_as_minus_one_in_every_format_by_fit_and_predict() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(60));
+    let args = "cluster x.csv -k 3 --drop class --noise 0.1 -o l.csv --model m";
+    let run = folder.run(args).ok();
+    assert!(run.stderr.contains("noise      6 rows, marked as -1\n"), "{run:?}");
+    let labels = folder.text("l.csv");
+    assert_eq!(labels.lines().filter(|line| line.ends_with(",-1")).count(), 6);
+    folder.run("predict m x.csv -o p.csv").ok();
+    assert_eq!(folder.text("p.csv"), labels);
+    folder.run("predict m x.csv -o p.json").ok();
+    assert_eq!(folder.text("p.json").matches("-1").count(), 6);
+    let json = folder.run("predict m x.csv --truth class --json").ok().json();
+    assert_eq!(json["clusters"]["noise"], 6);
+    let marked = json["labels"].as_array().unwrap().iter().filter(|label| **label == -1);
+    assert_eq!(marked.count(), 6);
+    folder.run("predict m x.csv -o p.npy").ok();
+    folder.run("predict m x.csv -o p.parquet").ok();
+    folder.run("score p.npy p.parquet").ok();
+    assert_eq!(folder.run("cluster x.csv -k 3 --drop class --noise 1.5").code, 2);
+}
+
+#[test]
 fn weights_are_told() {
     let folder = Folder::new();
     let table: String = blobs(30)
