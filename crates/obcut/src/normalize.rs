@@ -36,12 +36,16 @@ pub struct Scaling {
     pub kind: Scale,
     pub shift: Vec<f64>,
     pub factor: Vec<f64>,
+    /// Whether rows of single precision are multiplied in double precision. It costs nothing worth speaking
+    /// of on small tables, and their labels do not hang on the precision they came in.
+    #[serde(default)]
+    pub double: bool,
 }
 
 impl Scaling {
     /// No scaling, no shift: rows as they are.
     pub fn identity(d: usize) -> Self {
-        Self { kind: Scale::None, shift: vec![0.0; d], factor: vec![1.0; d] }
+        Self { kind: Scale::None, shift: vec![0.0; d], factor: vec![1.0; d], double: false }
     }
 
     /// Fits the scaling on the rows of positive weight, after checking that every value is finite.

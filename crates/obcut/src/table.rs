@@ -74,6 +74,9 @@ impl<'a> Table<'a> {
             return Ok(Gathered::View(self.subset(positions)));
         }
         let matrix = match &self.samples {
+            Samples::Dense32(x) if self.scaling.double => {
+                Matrix::Dense64 { values: self.copied(x, positions, context)?, n_rows, n_cols }
+            }
             Samples::Dense32(x) => {
                 Matrix::Dense32 { values: self.copied(x, positions, context)?, n_rows, n_cols }
             }
@@ -85,14 +88,14 @@ impl<'a> Table<'a> {
         Ok(Gathered::Copy { matrix, scaling: Scaling::identity(n_cols) })
     }
 
-    fn copied<T: Real>(
+    fn copied<T: Real, U: Real>(
         &self,
         x: &DenseRef<'_, T>,
         positions: &[u32],
         context: &Context<'_>,
-    ) -> Result<Vec<T>, Error> {
+    ) -> Result<Vec<U>, Error> {
         let (n, d) = (positions.len(), self.d());
-        let mut values = vec![T::from_f64(0.0); n * d];
+        let mut values = vec![U::from_f64(0.0); n * d];
         context.map_into(n, &mut values, d, |range, out| {
             vectorised(
                 #[inline(always)]
@@ -134,11 +137,13 @@ impl<'a> Table<'a> {
         let n = values.len() / d.max(1);
         let norms: Vec<f64> = values.chunks_exact(d).map(|a| simd::dot(a, a)).collect();
         let kernel = match self.samples {
-            Samples::Dense32(_) => Kernel::Single {
+            Samples::Dense32(_) if !self.scaling.double => Kernel::Single {
                 values: values.iter().map(|&v| v as f32).collect(),
                 half_norms: norms.iter().map(|&v| (0.5 * v) as f32).collect(),
             },
-            Samples::Dense64(_) => Kernel::Double(norms.iter().map(|v| 0.5 * v).collect()),
+            Samples::Dense32(_) | Samples::Dense64(_) => {
+                Kernel::Double(norms.iter().map(|v| 0.5 * v).collect())
+            }
             Samples::Sparse32(_) | Samples::Sparse64(_) => {
                 let mut by_feature = vec![0.0; d * n];
                 for (m, a) in values.chunks_exact(d).enumerate() {
@@ -158,6 +163,9 @@ impl<'a> Table<'a> {
     pub fn load<'s>(&'s self, block: Range<usize>, scratch: &'s mut Scratch) -> Loaded<'s> {
         let start = block.start;
         let rows = match &self.samples {
+            Samples::Dense32(x) if self.scaling.double => {
+                Rows::Double(self.fill_block(x, block, &mut scratch.x64))
+            }
             Samples::Dense32(x) => Rows::Single(self.load_block(x, block, &mut scratch.x32)),
             Samples::Dense64(x) => Rows::Double(self.load_block(x, block, &mut scratch.x64)),
             _ => Rows::Sparse,
@@ -182,9 +190,13 @@ impl<'a> Table<'a> {
                 gemm::times_transposed(x, values, out32, (BLOCK, m, d));
                 (Rows::Single(x), Products::Single { values: out32, points: values, half_norms })
             }
-            (Samples::Dense64(x), Kernel::Double(half_norms)) => {
+            (Samples::Dense32(_) | Samples::Dense64(_), Kernel::Double(half_norms)) => {
                 out.resize(BLOCK * m, 0.0);
-                let x = self.load_block(x, block, x64);
+                let x = match &self.samples {
+                    Samples::Dense32(x) => self.fill_block(x, block, x64),
+                    Samples::Dense64(x) => self.load_block(x, block, x64),
+                    _ => unreachable!("the rows are dense"),
+                };
                 gemm::times_transposed(x, &points.values, out, (BLOCK, m, d));
                 (Rows::Double(x), Products::Double { values: out, half_norms })
             }
@@ -216,11 +228,21 @@ impl<'a> Table<'a> {
         block: Range<usize>,
         buffer: &'s mut Vec<T>,
     ) -> &'s [T] {
-        let d = self.d();
-        if let Some(rows) = self.lies_ready(x, &block) {
-            return rows;
+        match self.lies_ready(x, &block) {
+            Some(rows) => rows,
+            None => self.fill_block(x, block, buffer),
         }
-        buffer.resize(BLOCK * d, T::from_f64(0.0));
+    }
+
+    /// The scaled rows of a block in the buffer; rows past the end are zero.
+    fn fill_block<'s, T: Real, U: Real>(
+        &self,
+        x: &DenseRef<'_, T>,
+        block: Range<usize>,
+        buffer: &'s mut Vec<U>,
+    ) -> &'s [U] {
+        let d = self.d();
+        buffer.resize(BLOCK * d, U::from_f64(0.0));
         let rows = block.len();
         vectorised(
             #[inline(always)]
@@ -230,7 +252,7 @@ impl<'a> Table<'a> {
                 }
             },
         );
-        buffer[rows * d..BLOCK * d].fill(T::from_f64(0.0));
+        buffer[rows * d..BLOCK * d].fill(U::from_f64(0.0));
         buffer
     }
 
@@ -246,7 +268,7 @@ impl<'a> Table<'a> {
 
     #[inline(always)]
     fn load_row<T: Real, U: Real>(&self, x: &[T], out: &mut [U]) {
-        let Scaling { kind, shift, factor } = self.scaling;
+        let Scaling { kind, shift, factor, .. } = self.scaling;
         if kind.is_unit() {
             let scaled = |(v, f): (&T, &f64)| v.to_f64() * f;
             let norm = x.iter().zip(factor).map(scaled).map(|v| v * v).sum::<f64>().sqrt();
@@ -291,6 +313,9 @@ impl<'a> Table<'a> {
     #[inline(always)]
     pub fn row(&self, i: usize, out: &mut [f64]) {
         match &self.samples {
+            Samples::Dense32(x) if self.scaling.double => {
+                self.load_row(x.row(self.source(i)), out);
+            }
             Samples::Dense32(x) => self.load_single(x.row(self.source(i)), out),
             Samples::Dense64(x) => self.load_row(x.row(self.source(i)), out),
             Samples::Sparse32(_) | Samples::Sparse64(_) => {

@@ -339,6 +339,23 @@ fn a_wide_table_gives_the_same_clusters_reduced_or_not() {
 }
 
 #[test]
+fn small_tables_of_single_and_double_precision_get_the_same_labels() {
+    let Matrix::Dense64 { values, .. } = synthetic::blobs(300, 5, 4, 2.0, 3).matrix else {
+        panic!("blobs are dense");
+    };
+    let values: Vec<f64> = values.iter().map(|v| f64::from(*v as f32)).collect();
+    let single = values.iter().map(|v| *v as f32).collect();
+    let double = Matrix::Dense64 { values, n_rows: 300, n_cols: 5 };
+    let single = Matrix::Dense32 { values: single, n_rows: 300, n_cols: 5 };
+    let params = Params::new(6);
+    let (a, b) = (fit_ok(&double, None, &params), fit_ok(&single, None, &params));
+    assert_eq!((&a.labels, &a.model), (&b.labels, &b.model));
+    let read = obcut::Model::from_bytes(&b.model.to_bytes().unwrap()).unwrap();
+    let found = read.predict(&single.samples().unwrap(), 1, &Silent).unwrap();
+    assert_eq!(found, b.labels);
+}
+
+#[test]
 fn rows_of_the_graph_lie_on_the_simplex() {
     let data = synthetic::mixture(700, 9, 5, 7);
     for graph in GraphKind::ALL.iter().copied() {

@@ -219,7 +219,7 @@ impl Columns {
                 (shift, mean)
             }
         };
-        Scaling { kind, shift, factor }
+        Scaling { kind, shift, factor, double: false }
     }
 }
 

@@ -41,6 +41,9 @@ struct Header {
     /// Files of before there was a choice have none.
     #[serde(default)]
     noise_threshold: Option<f64>,
+    /// Whether rows of single precision are multiplied in double precision.
+    #[serde(default)]
+    double: bool,
 }
 
 /// The part of the header that every version has.
@@ -69,6 +72,7 @@ impl Model {
             feature_names: self.feature_names.clone(),
             explanation: self.explanation.clone(),
             noise_threshold: self.spread.threshold,
+            double: self.scaling.double,
         };
         let mut arrays: Vec<(&str, Vec<usize>, &[f64])> = vec![
             ("anchor_weights", vec![columns], &self.rule.anchor_weights),
@@ -213,6 +217,7 @@ impl Model {
                 kind: header.scale,
                 shift: vector("shift", d)?,
                 factor: vector("factor", d)?,
+                double: header.double,
             },
             rule: Rule {
                 n_clusters: k,

@@ -48,6 +48,9 @@ use rule::RowScore;
 use trace::{Clock, Trace};
 use update::labels::median;
 
+/// Cells of a table up to which single precision is multiplied in double.
+const DOUBLE_CELLS: usize = 1 << 21;
+
 /// The result of a fit.
 #[derive(Clone, Debug)]
 pub struct Fit {
@@ -147,7 +150,11 @@ fn fit_checked(
         context.report(Stage::Prepare, 0, 0, None)?;
         let (scaling, slivers) = match scaling {
             Some(scaling) => (scaling.clone(), Vec::new()),
-            None => Scaling::fit_and_look(samples, weights, params.scaling(), &context)?,
+            None => {
+                let looked = Scaling::fit_and_look(samples, weights, params.scaling(), &context)?;
+                let double = samples.n_rows() * samples.n_cols() <= DOUBLE_CELLS;
+                (Scaling { double, ..looked.0 }, looked.1)
+            }
         };
         let units = Units::new(&Table::new(*samples, &scaling), weights, &context)?;
         Ok::<_, Error>((scaling, slivers, units))

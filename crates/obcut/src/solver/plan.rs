@@ -80,7 +80,7 @@ const LOCAL: usize = 2;
 const FEW_NEIGHBORS: [usize; 2] = [5, 10];
 
 /// Restarts of small tables, by their distinct rows: few rows leave more to chance.
-const RESTARTS: [(usize, usize); 2] = [(500, 6), (2500, 3)];
+const RESTARTS: [(usize, usize); 2] = [(1000, 6), (2500, 3)];
 
 impl Plan {
     pub fn new(params: &Params, n: usize, d: usize, given: Option<&[f64]>) -> Result<Self, Error> {
