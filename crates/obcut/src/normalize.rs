@@ -438,6 +438,12 @@ mod tests {
         let (named, slivers) =
             Scaling::fit_and_look(&samples, None, Scale::MinMax, &context).unwrap();
         assert_eq!((named.factor[0], slivers.len()), (1e-6, 1));
+        // Zero in most rows: the rare values are no accident.
+        let rare: Vec<f64> =
+            (0..1000).map(|i| if i % 15 == 0 { f64::from(i) / 100.0 } else { 0.0 }).collect();
+        let rare: Samples<'_> = DenseRef::new(&rare, 1000, 1).unwrap().into();
+        let (plain, slivers) = Scaling::fit_and_look(&rare, None, Scale::Auto, &context).unwrap();
+        assert_eq!((plain.factor[0], slivers.len()), (1.0 / 9.9, 0));
         let robust = Scaling::fit(&samples, None, Scale::Robust, &context).unwrap();
         assert!((robust.factor[0] - 0.02).abs() < 1e-3, "{}", robust.factor[0]);
     }

@@ -45,11 +45,12 @@ impl Quantiles {
         (self.high - self.low) / (MOST.1 - MOST.0)
     }
 
-    /// The share of a range that nearly all values lie in, if it is a sliver. Columns that are constant but
-    /// for a few values, as those of sparse features, are none.
+    /// The share of a range that nearly all values lie in, if it is a sliver. Columns that have one value in
+    /// most rows, as a pixel at the border of a picture, are none: their rare values are what they say.
     pub fn sliver(&self, column: usize, range: f64) -> Option<Sliver> {
         let share = (self.high - self.low) / range;
-        (share > 0.0 && share < SLIVER).then_some(Sliver { column, share })
+        let varies = self.third > self.first;
+        (varies && share > 0.0 && share < SLIVER).then_some(Sliver { column, share })
     }
 }
 
