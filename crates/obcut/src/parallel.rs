@@ -136,19 +136,6 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Maps every item of `out`, which holds `stride` values each: for few items that are much work.
-    pub fn each_item<T: Send>(
-        &self,
-        out: &mut [T],
-        stride: usize,
-        map: impl Fn(usize, &mut [T]) + Sync,
-    ) -> Result<(), Error> {
-        self.pool.install(|| {
-            (out.par_chunks_mut(stride).enumerate())
-                .try_for_each(|(i, part)| self.check().map(|()| map(i, part)))
-        })
-    }
-
     /// Maps chunks and merges the results by ascending chunk number while others are still computed, so
     /// that only a few partial results exist at once.
     pub fn fold<R: Send>(

@@ -431,3 +431,16 @@ fn the_size_of_weights_does_not_matter() {
         assert!((total - 90.0).abs() < 1e-9, "{unit:e}: {total}");
     }
 }
+
+#[test]
+fn a_small_group_that_nothing_links_to_the_rest_is_a_cluster_on_every_graph() {
+    // 480 rows about the origin and 20 far away.
+    let mut values = common::values(&random_matrix(500, 2, None, 7, false));
+    let far = values.len() - 40;
+    values[far..].iter_mut().for_each(|v| *v += 20.0);
+    let data = matrix(values, 500, 2);
+    for graph in [GraphKind::Auto, GraphKind::Neighbors, GraphKind::Distance, GraphKind::Local] {
+        let found = fit_ok(&data, None, &Params { graph, ..Params::new(2) });
+        assert_eq!(found.model.cluster_sizes(), [480.0, 20.0], "{graph}");
+    }
+}

@@ -4,6 +4,8 @@ use super::Graph;
 
 /// A piece with less than this share of an average cluster is a fragment, too small to be one.
 const FRAGMENT: f64 = 0.1;
+/// Rows of ordinary weight from which a piece that nothing links to the rest can be a cluster.
+const SOME_ROWS: f64 = 10.0;
 
 /// The pieces of a graph: a number for every anchor, and the weight of the samples in each piece.
 pub(crate) struct Components {
@@ -14,6 +16,19 @@ pub(crate) struct Components {
 /// Weight from which a piece can be one of k clusters.
 pub(crate) fn sizeable(weights: &[f64], k: usize) -> f64 {
     FRAGMENT * weights.iter().sum::<f64>() / k as f64
+}
+
+/// The same for the pieces of a graph: when exactly k of them have some rows, none of these is too small.
+pub(crate) fn sizeable_piece(pieces: &Components, weights: &[f64], k: usize) -> f64 {
+    let usual = sizeable(weights, k);
+    let mut sorted = weights.to_vec();
+    let middle = sorted.len() / 2;
+    if sorted.is_empty() {
+        return usual;
+    }
+    let few = SOME_ROWS * *sorted.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let n_pieces = pieces.mass.iter().filter(|&&mass| mass >= few).count();
+    if n_pieces == k { few.min(usual) } else { usual }
 }
 
 /// Pieces of a graph that can be one of k clusters.

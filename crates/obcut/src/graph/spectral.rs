@@ -10,7 +10,7 @@
 //! little weight is spread over all pairs of anchors.
 
 use super::Graph;
-use super::components::{Components, components, sizeable};
+use super::components::{Components, components, sizeable_piece};
 use crate::error::Error;
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::linalg::eigen;
@@ -102,7 +102,7 @@ pub(crate) fn spectrum(
 ) -> Result<Spectrum, Error> {
     let m = graph.n_cols;
     let pieces = components(graph, weights);
-    let smallest = sizeable(weights, k);
+    let smallest = sizeable_piece(&pieces, weights, k);
     let small: Vec<bool> = pieces.mass.iter().map(|&mass| mass < smallest).collect();
     let n_pieces = small.iter().filter(|s| !**s).count();
     let n_fragments = pieces.mass.iter().filter(|&&mass| mass > 0.0 && mass < smallest).count();

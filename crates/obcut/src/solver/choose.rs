@@ -289,6 +289,17 @@ impl Problem<'_> {
             }
             before = Some(n_fragments);
             let graph = neighbors::symmetric(&links, rows.weights, &ties);
+            let proposal = |vectors: usize, labels: Vec<u32>| Proposal {
+                graph: GraphKind::Neighbors.name().to_string(),
+                start: WayStart::Spectral.name().to_string(),
+                vectors,
+                labelled: Labelled { labels, n_fragments, turns: Turns::none() },
+            };
+            // As many components as clusters: more eigenvectors would look inside them.
+            let (of_row, mass) = neighbors::components(&graph, rows.weights);
+            if mass.len() == k {
+                found.push(proposal(k, of_row));
+            }
             let spectrum =
                 neighbors::spectrum(&graph, most, &start, stream.named("rows"), context)?;
             start.clone_from(&spectrum.vectors);
@@ -303,13 +314,7 @@ impl Problem<'_> {
                     let centers =
                         kmeans::fit(&points, k, DISCRETISE, stream, context, Stage::Start)?;
                     let labels = kmeans::assign(&table, &table.points(centers.values), context)?;
-                    let labelled = Labelled { labels, n_fragments, turns: Turns::none() };
-                    found.push(Proposal {
-                        graph: GraphKind::Neighbors.name().to_string(),
-                        start: WayStart::Spectral.name().to_string(),
-                        vectors: q,
-                        labelled,
-                    });
+                    found.push(proposal(q, labels));
                 }
             }
         }

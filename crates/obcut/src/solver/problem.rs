@@ -16,10 +16,10 @@ use crate::solver::cutting::{self, Turns, Visits, cut};
 use crate::solver::init;
 use crate::solver::judge::{MANY, SOME};
 use crate::solver::learn::{Loop, State};
-use crate::solver::params::{Formulation, GraphKind, LambdaScale, Learn, Params, SweepOrder};
+use crate::solver::params::{Formulation, GraphKind, Init, LambdaScale, Learn, Params, SweepOrder};
 use crate::solver::plan::{Block, Job, Plan, Way, WayStart};
 use crate::solver::rule::Rule;
-use crate::solver::score::score;
+use crate::solver::score::{association, score};
 use crate::solver::trace::{Clock, Trace};
 use crate::solver::update::embedding;
 use crate::solver::update::graph::Support;
@@ -33,6 +33,8 @@ const SEARCH_WORK: f64 = 5e11;
 const SPECTRUM_WORK: f64 = 4e9;
 /// Share of the rows by which a dearer graph must label better.
 const CLEARLY: f64 = 0.003;
+/// Association on a graph from which no link is cut.
+const UNLINKED: f64 = 0.9999;
 /// Iterations of the learning loop when it is only tried (`Learn::Auto`).
 const TRIAL: usize = 5;
 
@@ -451,12 +453,17 @@ impl Problem<'_> {
         context: &Context<'_>,
     ) -> Result<Labelled, Error> {
         let (params, weights) = (self.params, self.rows.weights);
+        let k = params.n_clusters;
+        // What nothing links is not split or merged for the sake of equal sizes.
+        let spectral = matches!(params.init, Init::Spectral) && params.balance < 1.0 && k > 1;
+        if spectral && association(graph, &start.labels, weights, k) >= UNLINKED {
+            return Ok(Labelled { turns: Turns::none(), ..start });
+        }
         let order = self.order(stream);
         let visits = Visits { weights, order: order.as_deref(), max_sweeps: params.max_sweeps };
         let anchor_weights = cutting::anchor_weights(graph, weights, params.anchor_weights);
         let mut labels = start.labels;
         let limits = (params.max_iter, params.tol);
-        let k = params.n_clusters;
         let turns = cut(graph, &anchor_weights, &mut labels, k, visits, limits, context)?;
         Ok(Labelled { labels, turns, ..start })
     }

@@ -13,9 +13,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::Scratch;
+use crate::block::{BLOCK, Scratch};
 use crate::error::Error;
 use crate::graph::Graph;
+use crate::linalg::gemm::times_transposed;
 use crate::linalg::simd::{dot, squared_distance, vectorised};
 use crate::parallel::Context;
 use crate::solver::model::Model;
@@ -196,71 +197,72 @@ fn reach(
     }
     let share = (OF_CLUSTER / model.n_clusters() as f64).min(OF_ALL);
     let wanted = share * mass.iter().sum::<f64>() * (1.0 - ROUNDING);
-    let mut reach = vec![0.0; m];
-    each_anchor(context, &mut reach, 1, |a, out| {
-        let mut near = Vec::with_capacity(m);
-        let own = &model.anchors[a * d..(a + 1) * d];
-        vectorised(
-            #[inline(always)]
-            || {
-                for (other, &mass) in model.anchors.chunks_exact(d).zip(&mass) {
-                    if mass > 0.0 {
-                        near.push((squared_distance(own, other), mass));
-                    }
-                }
-            },
-        );
+    each_anchor(&model.anchors, d, context, |_, squares| {
+        let mut near: Vec<(f64, f64)> =
+            squares.iter().copied().zip(mass.iter().copied()).filter(|e| e.1 > 0.0).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut sum = 0.0;
         let reached = near.iter().find(|(_, mass)| {
             sum += mass;
             sum >= wanted
         });
-        out[0] = reached.or(near.last()).map_or(0.0, |found| found.0.sqrt());
-    })?;
-    Ok(reach)
+        reached.or(near.last()).map_or(0.0, |found| found.0.sqrt())
+    })
 }
 
 /// For every anchor the nearest dense anchor of each of a few clusters, the nearest first.
 fn rivals(model: &Model, spread: &Spread, context: &Context<'_>) -> Result<Vec<u32>, Error> {
-    let (m, d, k) = (model.n_anchors(), model.n_features(), model.n_clusters());
+    let (d, k) = (model.n_features(), model.n_clusters());
     let count = if k > 1 { RIVALS.min(k) } else { 0 };
     let (labels, dense) = dense(model, spread);
-    let mut rivals = vec![NONE; m * count];
-    each_anchor(context, &mut rivals, count, |a, out| {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let found = each_anchor(&model.anchors, d, context, |_, squares| {
         let mut nearest = vec![(f64::MAX, NONE); k];
-        let own = &model.anchors[a * d..(a + 1) * d];
-        vectorised(
-            #[inline(always)]
-            || {
-                for (b, other) in model.anchors.chunks_exact(d).enumerate() {
-                    if dense[b] {
-                        let distance = squared_distance(own, other);
-                        let nearest = &mut nearest[labels[b] as usize];
-                        if distance < nearest.0 {
-                            *nearest = (distance, b as u32);
-                        }
-                    }
-                }
-            },
-        );
+        for (b, &square) in squares.iter().enumerate().filter(|(b, _)| dense[*b]) {
+            let nearest = &mut nearest[labels[b] as usize];
+            if square < nearest.0 {
+                *nearest = (square, b as u32);
+            }
+        }
         nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        out.iter_mut().zip(nearest).for_each(|(out, found)| *out = found.1);
+        nearest.truncate(count);
+        nearest
     })?;
-    Ok(rivals)
+    Ok(found.into_iter().flatten().map(|found| found.1).collect())
 }
 
-/// Anchors one by one in threads: each is work for many rows.
+/// What `map` makes of every anchor and its squared distances to all of them. They come from products of
+/// blocks of anchors.
 fn each_anchor<T: Send>(
+    anchors: &[f64],
+    d: usize,
     context: &Context<'_>,
-    out: &mut [T],
-    stride: usize,
-    map: impl Fn(usize, &mut [T]) + Sync,
-) -> Result<(), Error> {
-    if stride > 0 {
-        context.each_item(out, stride, map)?;
-    }
-    Ok(())
+    map: impl Fn(usize, &[f64]) -> T + Sync,
+) -> Result<Vec<T>, Error> {
+    let m = anchors.len() / d;
+    let norms: Vec<f64> = anchors.chunks_exact(d).map(|a| dot(a, a)).collect();
+    let found = context.each(m.div_ceil(BLOCK), |block| {
+        let range = block * BLOCK..((block + 1) * BLOCK).min(m);
+        let mut rows = anchors[range.start * d..range.end * d].to_vec();
+        rows.resize(BLOCK * d, 0.0);
+        let mut products = vec![0.0; BLOCK * m];
+        times_transposed(&rows, anchors, &mut products, (BLOCK, m, d));
+        range
+            .zip(products.chunks_exact_mut(m))
+            .map(|(a, squares)| {
+                let own = norms[a];
+                squares
+                    .iter_mut()
+                    .zip(&norms)
+                    .for_each(|(v, other)| *v = (own + other - 2.0 * *v).max(0.0));
+                squares[a] = 0.0;
+                map(a, squares)
+            })
+            .collect::<Vec<T>>()
+    })?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Label of every anchor, and whether it lies among the usual rows of that cluster.
@@ -486,6 +488,22 @@ impl<'m> Judge<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn distances_between_anchors_are_those_of_pairs() {
+        let (m, d) = (BLOCK + 7, 5);
+        let anchors = crate::random::Stream::new(3).values(m * d);
+        let context = Context::new(2, &crate::observer::Silent).unwrap();
+        let found = each_anchor(&anchors, d, &context, |a, squares| (a, squares.to_vec())).unwrap();
+        for (at, (a, squares)) in found.iter().enumerate() {
+            assert_eq!(at, *a);
+            for (b, square) in squares.iter().enumerate() {
+                let plain =
+                    squared_distance(&anchors[a * d..(a + 1) * d], &anchors[b * d..(b + 1) * d]);
+                assert!((square - plain).abs() < 1e-12, "{a} {b}: {square} {plain}");
+            }
+        }
+    }
 
     #[test]
     fn quantiles_take_weights_for_copies() {
