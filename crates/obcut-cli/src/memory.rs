@@ -11,8 +11,8 @@ use crate::failure::Fault;
 const SHARE: f64 = 0.7;
 /// Bytes that are taken for granted when the system does not tell.
 const UNKNOWN: u64 = 8 << 30;
-/// Bytes per row beside its features: label, margin and what is made of them.
-const PER_ROW: u64 = 24;
+/// Bytes per row beside its features: label, figures and what is made of them.
+const PER_ROW: u64 = 72;
 /// Bytes per row of a core beside its features: links, embedding, labels.
 const PER_CORE_ROW: u64 = 900;
 /// Bytes of everything else.

@@ -35,17 +35,18 @@ pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints one line per row on standard output: the label, then second-best label and margin when
+/// Prints one line per row on standard output: the label, then second-best label and figures when
 /// there are such.
 pub fn print_labels(table: &LabelTable<'_>) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let figures = table.figures();
     for (i, label) in table.labels.iter().enumerate() {
         write!(out, "{}", *label as i32)?;
         if let Some(second) = table.second {
             write!(out, ",{}", second[i])?;
         }
-        if let Some(margin) = table.margin {
-            write!(out, ",{}", margin[i])?;
+        for values in figures.iter().filter_map(|(_, values)| *values) {
+            write!(out, ",{}", values[i])?;
         }
         writeln!(out)?;
     }

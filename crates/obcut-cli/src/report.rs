@@ -25,7 +25,7 @@ pub struct ClusterFacts {
     weights: Option<Vec<f64>>,
     /// Rows that are marked as noise and count in no cluster, where a model marks such.
     #[serde(skip_serializing_if = "Option::is_none")]
-    noise: Option<usize>,
+    pub noise: Option<usize>,
 }
 
 impl ClusterFacts {
@@ -389,29 +389,63 @@ impl PassFacts {
 pub struct RowLabels {
     /// Cluster of every row.
     pub labels: Vec<u32>,
-    /// Second-best cluster, and by how much the best one wins.
-    pub margins: Option<(Vec<u32>, Vec<f64>)>,
+    /// More about every row.
+    pub margins: Option<Margins>,
+}
+
+/// What stands beside the labels of rows.
+#[derive(Clone, Debug, Default)]
+pub struct Margins {
+    /// Second-best cluster.
+    pub second: Vec<u32>,
+    /// By how much the best one wins.
+    pub margin: Vec<f64>,
+    /// How sure the label is.
+    pub confidence: Vec<f64>,
+    /// How far out the row lies.
+    pub outlier: Vec<f64>,
+}
+
+impl Margins {
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        self.second.clear();
+        for figures in [&mut self.margin, &mut self.confidence, &mut self.outlier] {
+            figures.clear();
+        }
+    }
+
+    /// Adds the rows of a table that has all columns.
+    pub fn extend(&mut self, table: &LabelTable<'_>) {
+        self.second.extend(table.second.into_iter().flatten());
+        self.margin.extend(table.margin.into_iter().flatten());
+        self.confidence.extend(table.confidence.into_iter().flatten());
+        self.outlier.extend(table.outlier.into_iter().flatten());
+    }
 }
 
 impl RowLabels {
+    /// Labels and nothing else.
+    pub fn new(labels: Vec<u32>) -> Self {
+        Self { labels, margins: None }
+    }
+
     /// Splits what a model explains.
     pub fn explained(rows: &[obcut::RowScore]) -> Self {
         Self {
             labels: rows.iter().map(|row| row.label_or_noise() as u32).collect(),
-            margins: Some((
-                rows.iter().map(|row| row.second).collect(),
-                rows.iter().map(|row| row.margin).collect(),
-            )),
+            margins: Some(Margins {
+                second: rows.iter().map(|row| row.second).collect(),
+                margin: rows.iter().map(|row| row.margin).collect(),
+                confidence: rows.iter().map(|row| row.confidence).collect(),
+                outlier: rows.iter().map(|row| row.outlier).collect(),
+            }),
         }
     }
 
     /// As it is written.
     pub fn table(&self) -> LabelTable<'_> {
-        LabelTable {
-            labels: &self.labels,
-            second: self.margins.as_ref().map(|m| &m.0[..]),
-            margin: self.margins.as_ref().map(|m| &m.1[..]),
-        }
+        table(&self.labels, self.margins.as_ref())
     }
 
     /// Writes the labels to their file, if any, and before that what `also` writes.
@@ -450,28 +484,26 @@ impl RowLabels {
     /// The labels for a JSON document, unless they are in a file.
     pub fn inline(&self, targets: &Targets) -> InlineLabels<'_> {
         let wanted = targets.labels.is_none();
-        let margins = self.margins.as_ref().filter(|_| wanted);
-        InlineLabels {
-            labels: wanted.then_some(&self.labels[..]),
-            second: margins.map(|m| &m.0[..]),
-            margin: margins.map(|m| &m.1[..]),
-        }
+        InlineLabels { table: wanted.then(|| self.table()) }
+    }
+}
+
+/// Labels with what stands beside them.
+pub fn table<'a>(labels: &'a [u32], margins: Option<&'a Margins>) -> LabelTable<'a> {
+    LabelTable {
+        labels,
+        second: margins.map(|m| &m.second[..]),
+        margin: margins.map(|m| &m.margin[..]),
+        confidence: margins.map(|m| &m.confidence[..]),
+        outlier: margins.map(|m| &m.outlier[..]),
     }
 }
 
 /// Labels inside a JSON document.
 #[derive(Debug, Serialize)]
 pub struct InlineLabels<'a> {
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "signed")]
-    labels: Option<&'a [u32]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    second: Option<&'a [u32]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    margin: Option<&'a [f64]>,
-}
-
-fn signed<S: Serializer>(labels: &Option<&[u32]>, to: S) -> Result<S::Ok, S::Error> {
-    obcut_data::signed(labels.unwrap_or_default(), to)
+    #[serde(flatten)]
+    table: Option<LabelTable<'a>>,
 }
 
 /// Seconds in all and per step.

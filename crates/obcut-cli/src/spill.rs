@@ -18,7 +18,7 @@ use crate::args::Targets;
 use crate::args::large::CheckpointArgs;
 use crate::failure::Fault;
 use crate::interrupt;
-use crate::report::RowLabels;
+use crate::report::{self, Margins, RowLabels};
 
 /// Rows that are copied at a time.
 const BATCH: usize = 1 << 16;
@@ -29,9 +29,9 @@ const LABELS: &str = "labels";
 /// Processes that worked on the run, one per line.
 const PROCESSES: &str = "processes";
 /// First line of a state, for people and to tell formats apart.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
-/// Labels on disk: 4 bytes per row, or 16 with second cluster and margin.
+/// Labels on disk: 4 bytes per row, or 32 with second cluster, margin, confidence and outlier score.
 pub struct Spill {
     file: Mutex<File>,
     n_rows: usize,
@@ -55,7 +55,7 @@ impl Spill {
     }
 
     fn width(&self) -> usize {
-        if self.with_margins { 16 } else { 4 }
+        if self.with_margins { 32 } else { 4 }
     }
 
     fn write(&self, first: u64, rows: &[RowScore]) -> io::Result<()> {
@@ -64,7 +64,9 @@ impl Spill {
             bytes.extend(row.label_or_noise().to_le_bytes());
             if self.with_margins {
                 bytes.extend(row.second.to_le_bytes());
-                bytes.extend(row.margin.to_le_bytes());
+                for figure in [row.margin, row.confidence, row.outlier] {
+                    bytes.extend(figure.to_le_bytes());
+                }
             }
         }
         let mut file = self.file();
@@ -80,29 +82,25 @@ impl Spill {
         let back = "labels cannot be read back from the scratch file";
         let mut file = self.file();
         file.seek(SeekFrom::Start(0)).context(back)?;
-        let mut bytes = Vec::new();
-        let (mut labels, mut second, mut margin) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut labels, mut more) = (Vec::new(), Vec::new(), Margins::default());
         for start in (0..self.n_rows).step_by(BATCH) {
             let n = BATCH.min(self.n_rows - start);
             bytes.resize(n * self.width(), 0);
             file.read_exact(&mut bytes).context(back)?;
             labels.clear();
-            second.clear();
-            margin.clear();
+            more.clear();
             for row in bytes.chunks_exact(self.width()) {
                 let (label, rest) = row.split_at(4);
                 labels.push(u32::from_le_bytes(label.try_into()?));
                 if self.with_margins {
-                    second.push(u32::from_le_bytes(rest[..4].try_into()?));
-                    margin.push(f64::from_le_bytes(rest[4..].try_into()?));
+                    let (second, rest) = rest.split_at(4);
+                    more.second.push(u32::from_le_bytes(second.try_into()?));
+                    more.margin.push(f64::from_le_bytes(rest[..8].try_into()?));
+                    more.confidence.push(f64::from_le_bytes(rest[8..16].try_into()?));
+                    more.outlier.push(f64::from_le_bytes(rest[16..].try_into()?));
                 }
             }
-            let with = self.with_margins;
-            take(&LabelTable {
-                labels: &labels,
-                second: with.then_some(&second[..]),
-                margin: with.then_some(&margin[..]),
-            })?;
+            take(&report::table(&labels, self.with_margins.then_some(&more)))?;
         }
         Ok(())
     }
@@ -141,14 +139,13 @@ impl Spill {
 
     /// All labels in memory, for those who cannot do with less.
     pub fn load(&self) -> anyhow::Result<RowLabels> {
-        let (mut labels, mut second, mut margin) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut labels, mut more) = (Vec::new(), Margins::default());
         self.each(|table| {
             labels.extend_from_slice(table.labels);
-            second.extend(table.second.into_iter().flatten());
-            margin.extend(table.margin.into_iter().flatten());
+            more.extend(table);
             Ok(())
         })?;
-        Ok(RowLabels { labels, margins: self.with_margins.then_some((second, margin)) })
+        Ok(RowLabels { labels, margins: self.with_margins.then_some(more) })
     }
 }
 
@@ -184,7 +181,7 @@ impl Rows {
         Ok(match self {
             Self::Held(rows) => Cow::Borrowed(rows),
             Self::Kept(keeper) if targets.labels.is_none() => Cow::Owned(keeper.spill.load()?),
-            Self::Kept(_) => Cow::Owned(RowLabels { labels: Vec::new(), margins: None }),
+            Self::Kept(_) => Cow::Owned(RowLabels::new(Vec::new())),
         })
     }
 
@@ -375,6 +372,10 @@ fn saved(folder: &Path, header: &Header, resume: bool) -> anyhow::Result<Option<
     let found: Option<Header> = serde_json::from_slice(&bytes[..cut]).ok();
     match found {
         Some(found) if found == *header => Ok(Some(bytes[(cut + 1).min(bytes.len())..].to_vec())),
+        Some(found) if found.obcut_checkpoint != FORMAT => bail!(Fault::Usage(format!(
+            "the state in {} is of another version of obcut; finish the run with that one, or remove the folder",
+            folder.display()
+        ))),
         Some(found) => {
             let names: Vec<&str> = found.files.iter().map(|file| &file.0[..]).collect();
             bail!(Fault::Usage(format!(

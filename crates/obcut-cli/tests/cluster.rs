@@ -174,11 +174,21 @@ fn margins_stand_beside_the_labels() {
     folder.write("x.csv", blobs(60));
     let args = "cluster x.csv -k 3 --drop class --margins -o l.csv --model m";
     folder.run(args).ok();
-    assert!(folder.text("l.csv").starts_with("row,label,second,margin\n"));
+    assert!(folder.text("l.csv").starts_with("row,label,second,margin,confidence,outlier\n"));
     let run = folder.run("predict m x.csv --margins -q").ok();
     let first: Vec<&str> = run.stdout.lines().next().unwrap().split(',').collect();
-    assert_eq!(first.len(), 3);
-    assert!(first[0] != first[1] && first[2].parse::<f64>().unwrap() > 0.0, "{first:?}");
+    assert_eq!(first.len(), 5);
+    assert_ne!(first[0], first[1]);
+    let figures: Vec<f64> = first[2..].iter().map(|text| text.parse().unwrap()).collect();
+    assert!(figures[0] > 0.0 && (0.5..=1.0).contains(&figures[1]), "{figures:?}");
+    assert!((0.2..5.0).contains(&figures[2]), "{figures:?}");
+    // The same in a document, and from the fit as from its model.
+    let json = folder.run("predict m x.csv --margins --json").ok().json();
+    for (name, figure) in ["margin", "confidence", "outlier"].iter().zip(&figures) {
+        assert_eq!(json[name][0].as_f64().unwrap(), *figure, "{name}");
+        assert_eq!(json[name].as_array().unwrap().len(), 60);
+    }
+    assert_eq!(folder.text("l.csv").lines().nth(1).unwrap(), format!("0,{}", first.join(",")));
 }
 
 #[test]

@@ -180,6 +180,15 @@ fn a_signal_saves_the_state() {
     assert!(run.code == 2 && run.stderr.contains("other settings"), "{run:?}");
     let run = folder.run(&format!("{line} -o stopped.npy --force --resume --drop 0"));
     assert!(run.code == 2 && run.stderr.contains("same files and options"), "{run:?}");
+    // A state of another format is refused, not misread.
+    let state = folder.read("kept/state");
+    let head = b"{\"obcut_checkpoint\":2,";
+    assert!(state.starts_with(head));
+    let old = [&b"{\"obcut_checkpoint\":1,"[..], &state[head.len()..]].concat();
+    folder.write("kept/state", old);
+    let run = folder.run(&format!("{line} -o stopped.npy --force --resume"));
+    assert!(run.code == 2 && run.stderr.contains("another version of obcut"), "{run:?}");
+    folder.write("kept/state", state);
     folder.run(&format!("{line} -o stopped.npy --force --resume")).ok();
     assert!(folder.read("whole.npy") == folder.read("stopped.npy"));
 }

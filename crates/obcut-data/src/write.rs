@@ -31,7 +31,7 @@ pub fn signed<S: serde::Serializer>(labels: &[u32], to: S) -> Result<S::Ok, S::E
 }
 
 /// Labels of all rows, and more about each row if wanted.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct LabelTable<'a> {
     /// Cluster of every row, or [`NOISE`].
     #[serde(serialize_with = "signed")]
@@ -42,6 +42,53 @@ pub struct LabelTable<'a> {
     /// How clear the choice was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<&'a [f64]>,
+    /// How sure the label is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<&'a [f64]>,
+    /// How far out the row lies; about 1 is usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outlier: Option<&'a [f64]>,
+}
+
+impl<'a> LabelTable<'a> {
+    /// Labels and nothing else.
+    pub fn new(labels: &'a [u32]) -> Self {
+        Self { labels, ..Self::default() }
+    }
+
+    /// The columns of fractions in their order, with their names.
+    pub fn figures(&self) -> [(&'static str, Option<&'a [f64]>); 3] {
+        let values = [self.margin, self.confidence, self.outlier];
+        std::array::from_fn(|i| (FIGURES[i], values[i]))
+    }
+
+    /// Whether it has the second cluster, and each of the columns of fractions.
+    pub(crate) fn has(&self) -> Has {
+        let figures = self.figures().map(|(_, values)| values.is_some());
+        Has { second: self.second.is_some(), figures }
+    }
+}
+
+/// Names of the columns of fractions.
+const FIGURES: [&str; 3] = ["margin", "confidence", "outlier"];
+
+/// Columns beside the labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Has {
+    pub second: bool,
+    pub figures: [bool; 3],
+}
+
+impl Has {
+    /// All or none.
+    fn all(wanted: bool) -> Self {
+        Self { second: wanted, figures: [wanted; 3] }
+    }
+
+    /// Names of the columns of fractions that are there.
+    pub(crate) fn figure_names(self) -> impl Iterator<Item = &'static str> {
+        FIGURES.into_iter().zip(self.figures).filter_map(|(name, has)| has.then_some(name))
+    }
 }
 
 /// Checks that labels can be written to `path`, before any work is done for them.
@@ -80,7 +127,7 @@ pub fn write_labels(path: &Path, table: &LabelTable<'_>, force: bool) -> Result<
             write_npy_labels(out, table.labels)
         }
         LabelFormat::Csv => {
-            write_csv_header(out, table.second.is_some(), table.margin.is_some())?;
+            write_csv_header(out, table.has())?;
             write_csv_rows(out, table, 0)
         }
         LabelFormat::Json => serde_json::to_writer(&mut *out, table)
@@ -93,9 +140,9 @@ pub fn write_labels(path: &Path, table: &LabelTable<'_>, force: bool) -> Result<
 
 fn check_lengths(path: &Path, table: &LabelTable<'_>) -> Result<(), Error> {
     let n_rows = table.labels.len();
-    let lengths = [table.second.map(<[u32]>::len), table.margin.map(<[f64]>::len)];
-    if lengths.into_iter().flatten().any(|n| n != n_rows) {
-        let cause = io::Error::other("labels, second and margin differ in length");
+    let figures = table.figures().into_iter().filter_map(|(_, values)| values.map(<[f64]>::len));
+    if figures.chain(table.second.map(<[u32]>::len)).any(|n| n != n_rows) {
+        let cause = io::Error::other("columns of labels differ in length");
         return Err(failed(path, cause));
     }
     Ok(())
@@ -283,25 +330,27 @@ fn write_npy_labels(out: &mut dyn Write, labels: &[u32]) -> io::Result<()> {
     write_each(out, labels, |label| (label as i32).to_le_bytes())
 }
 
-fn write_csv_header(out: &mut dyn Write, second: bool, margin: bool) -> io::Result<()> {
+fn write_csv_header(out: &mut dyn Write, has: Has) -> io::Result<()> {
     write!(out, "row,label")?;
-    for (name, is_there) in [("second", second), ("margin", margin)] {
-        if is_there {
-            write!(out, ",{name}")?;
-        }
+    if has.second {
+        write!(out, ",second")?;
+    }
+    for name in has.figure_names() {
+        write!(out, ",{name}")?;
     }
     writeln!(out)
 }
 
 /// Rows that are numbered from `first` on.
 fn write_csv_rows(out: &mut dyn Write, table: &LabelTable<'_>, first: usize) -> io::Result<()> {
+    let figures = table.figures();
     for (i, label) in table.labels.iter().enumerate() {
         write!(out, "{},{}", first + i, *label as i32)?;
         if let Some(second) = table.second {
             write!(out, ",{}", second[i])?;
         }
-        if let Some(margin) = table.margin {
-            write!(out, ",{}", margin[i])?;
+        for values in figures.iter().filter_map(|(_, values)| *values) {
+            write!(out, ",{}", values[i])?;
         }
         writeln!(out)?;
     }

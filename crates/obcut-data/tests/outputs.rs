@@ -31,18 +31,25 @@ fn labels_read_back_from_every_format() {
     let folder = tempfile::tempdir().unwrap();
     for suffix in suffixes() {
         let path = folder.path().join(format!("labels.{suffix}"));
-        for (second, margin) in [(None, None), (Some(&[1, 1, 0][..]), Some(&[0.5, 1.0, 0.25][..]))]
-        {
-            let table = LabelTable { labels: &[0, 2, 1], second, margin };
+        let full = LabelTable {
+            labels: &[0, 2, 1],
+            second: Some(&[1, 1, 0]),
+            margin: Some(&[0.5, 1.0, 0.25]),
+            confidence: Some(&[0.25, 1.0, 0.0]),
+            outlier: Some(&[1.0, 0.75, 3.0]),
+        };
+        for table in [LabelTable::new(&[0, 2, 1]), full] {
             write_labels(&path, &table, true).unwrap();
             let labels = load_labels(&Source::Path(path.clone())).unwrap();
             assert_eq!(labels.codes, [0, 2, 1], "{suffix}");
         }
     }
     let text = fs::read_to_string(folder.path().join("labels.csv")).unwrap();
-    assert_eq!(text, "row,label,second,margin\n0,0,1,0.5\n1,2,1,1\n2,1,0,0.25\n");
+    let names = "row,label,second,margin,confidence,outlier";
+    assert_eq!(text, format!("{names}\n0,0,1,0.5,0.25,1\n1,2,1,1,1,0.75\n2,1,0,0.25,0,3\n"));
     let text = fs::read_to_string(folder.path().join("labels.json")).unwrap();
-    assert_eq!(text, "{\"labels\":[0,2,1],\"second\":[1,1,0],\"margin\":[0.5,1.0,0.25]}\n");
+    let figures = r#""margin":[0.5,1.0,0.25],"confidence":[0.25,1.0,0.0],"outlier":[1.0,0.75,3.0]"#;
+    assert_eq!(text, format!("{{\"labels\":[0,2,1],\"second\":[1,1,0],{figures}}}\n"));
     assert_eq!(names_in(folder.path()).len(), suffixes().len());
 }
 
@@ -51,12 +58,19 @@ fn labels_read_back_from_every_format() {
 fn all_columns_of_written_parquet_are_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("labels.parquet");
-    let table = LabelTable { labels: &[0, 2], second: Some(&[1, 1]), margin: Some(&[0.5, 2.0]) };
+    let table = LabelTable {
+        labels: &[0, 2],
+        second: Some(&[1, 1]),
+        margin: Some(&[0.5, 2.0]),
+        confidence: Some(&[0.25, 1.0]),
+        outlier: Some(&[1.5, 0.75]),
+    };
     write_labels(&path, &table, false).unwrap();
     let data = load(&Source::Path(path), &LoadOptions::default()).unwrap();
-    let values = vec![0.0, 1.0, 0.5, 2.0, 1.0, 2.0];
-    assert_eq!(data.matrix, Matrix::Dense64 { values, n_rows: 2, n_cols: 3 });
-    assert_eq!(data.feature_names.unwrap(), ["label", "second", "margin"]);
+    let values = vec![0.0, 1.0, 0.5, 0.25, 1.5, 2.0, 1.0, 2.0, 1.0, 0.75];
+    assert_eq!(data.matrix, Matrix::Dense64 { values, n_rows: 2, n_cols: 5 });
+    let names = ["label", "second", "margin", "confidence", "outlier"];
+    assert_eq!(data.feature_names.unwrap(), names);
 }
 
 #[test]
@@ -128,16 +142,19 @@ fn outputs_are_as_readable_as_any_other_file() {
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
-/// Labels of `rows`, with more about each row if wanted.
+/// Labels of `rows`, with more about each row if wanted. The figures stand one after the other.
 fn piece<'a>(
-    (labels, margin): &'a (Vec<u32>, Vec<f64>),
+    (labels, figures): &'a (Vec<u32>, Vec<f64>),
     rows: std::ops::Range<usize>,
     with_margins: bool,
 ) -> LabelTable<'a> {
+    let figure = |j: usize| with_margins.then(|| &figures[j * labels.len()..][rows.clone()]);
     LabelTable {
         labels: &labels[rows.clone()],
         second: with_margins.then(|| &labels[rows.clone()]),
-        margin: with_margins.then(|| &margin[rows]),
+        margin: figure(0),
+        confidence: figure(1),
+        outlier: figure(2),
     }
 }
 
@@ -145,8 +162,8 @@ fn piece<'a>(
 fn labels_in_pieces_are_the_bytes_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let n_rows = 1000;
-    let all: (Vec<u32>, Vec<f64>) =
-        (0..n_rows).map(|i| (i as u32 * 7 % 13, (i as f64).sin())).unzip();
+    let labels: Vec<u32> = (0..n_rows as u32).map(|i| i * 7 % 13).collect();
+    let all = (labels, (0..3 * n_rows).map(|i| (i as f64).sin()).collect());
     for suffix in suffixes().into_iter().filter(|&suffix| suffix != "json") {
         for with_margins in [false, true] {
             let whole = folder.path().join(format!("whole.{suffix}"));
@@ -170,7 +187,7 @@ fn labels_in_pieces_are_the_bytes_of_the_whole() {
 fn labels_in_pieces_are_whole_or_absent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("labels.csv");
-    let all = (vec![0, 1, 2], vec![0.5, 1.0, 2.0]);
+    let all = (vec![0, 1, 2], vec![0.5; 9]);
     let start = |with_margins| LabelWriter::new(&path, false, 3, with_margins).unwrap();
     let mut writer = start(false);
     writer.push(&piece(&all, 0..2, false)).unwrap();

@@ -193,7 +193,7 @@ fn groups_of_rows_follow_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
     let second = Some(&labels[..]);
-    let table = LabelTable { labels: &labels, second, margin: Some(&margin) };
+    let table = LabelTable { second, margin: Some(&margin), ..LabelTable::new(&labels) };
     write_labels(&path, &table, false).unwrap();
     let options = LoadOptions { truth: Some("second".into()), ..LoadOptions::default() };
     let table = open(&[Source::Path(path)], &options).unwrap();

@@ -63,7 +63,7 @@ pub struct ClusterArgs {
     /// Write a report with pictures: one HTML file that needs no network
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     report: Option<PathBuf>,
-    /// Write second-best cluster and margin beside every label
+    /// Write second-best cluster, margin, confidence and outlier score beside every label
     #[arg(long, help_heading = OUTPUT)]
     margins: bool,
     /// Tell what was tried, and what sets every cluster apart
@@ -336,7 +336,7 @@ impl Job {
             RowLabels::explained(&interrupt::watched(explaining).map_err(about_file)?)
         } else {
             let labels = fit.labels_or_noise().into_iter().map(|label| label as u32).collect();
-            RowLabels { labels, margins: None }
+            RowLabels::new(labels)
         };
         let scores = report::scores_of(&rows.labels, data.truth.as_ref())?;
         let mut clusters = ClusterFacts::new(&rows.labels, fit.model.n_clusters())

@@ -175,7 +175,7 @@ impl Job {
             ("read".to_string(), input.seconds),
             ("cut".to_string(), cutting.elapsed().as_secs_f64()),
         ];
-        let rows = RowLabels { labels: cut.row_labels, margins: None };
+        let rows = RowLabels::new(cut.row_labels);
         rows.write(&self.targets, || self.write_columns(&cut.column_labels))?;
         watch.finish();
 
@@ -207,7 +207,7 @@ impl Job {
 
     fn write_columns(&self, labels: &[u32]) -> anyhow::Result<()> {
         if let Some(path) = &self.targets.second {
-            let table = LabelTable { labels, second: None, margin: None };
+            let table = LabelTable::new(labels);
             obcut_data::write_labels(path, &table, self.targets.force)?;
         }
         Ok(())

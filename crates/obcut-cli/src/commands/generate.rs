@@ -105,7 +105,7 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
             let bytes: Vec<u8> = values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
             out.write_all(&bytes)?;
             if let Some(classes) = &mut classes {
-                let table = LabelTable { labels: &labels, second: None, margin: None };
+                let table = LabelTable::new(&labels);
                 if let Err(error) = classes.push(&table) {
                     failure = Some(error);
                     return Err(std::io::Error::other("the classes cannot be written"));

@@ -94,7 +94,7 @@ impl Job {
         let fitting = || method.cluster(&samples, self.n_clusters, &self.run, &watch);
         let found: Clustering = interrupt::watched(fitting)
             .map_err(|error: obcut::Error| about_table(&self.source, &data, error))?;
-        let rows = RowLabels { labels: found.labels.clone(), margins: None };
+        let rows = RowLabels::new(found.labels.clone());
         let scores = report::scores_of(&found.labels, data.truth.as_ref())?;
         let writing = Instant::now();
         rows.write(&self.targets, || Ok(()))?;

@@ -43,7 +43,7 @@ pub struct PredictArgs {
     memory: MemoryArgs,
     #[command(flatten)]
     output: LabelArgs,
-    /// Write second-best cluster and margin beside every label
+    /// Write second-best cluster, margin, confidence and outlier score beside every label
     #[arg(long, help_heading = OUTPUT)]
     margins: bool,
     #[command(flatten)]
@@ -182,7 +182,7 @@ impl Job {
             } else {
                 let labels = self.model.predict_or_noise(&samples, self.threads, watch)?;
                 let labels = labels.into_iter().map(|label| label as u32).collect();
-                RowLabels { labels, margins: None }
+                RowLabels::new(labels)
             })
         })
         .map_err(about_file)?;

@@ -9,12 +9,12 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use crate::write::LabelTable;
+use crate::write::{Has, LabelTable};
 
-/// Writes labels as columns `label`, `second`, `margin`, the last two if given.
+/// Writes labels as columns `label`, `second`, `margin`, `confidence`, `outlier`, all but the first if given.
 pub(crate) fn write_labels(out: &mut dyn Write, table: &LabelTable<'_>) -> io::Result<()> {
     // The writer must own something that threads may share, so the file is made in memory.
-    let mut rows = LabelRows::new(Vec::new(), table.second.is_some(), table.margin.is_some())?;
+    let mut rows = LabelRows::new(Vec::new(), table.has())?;
     rows.push(table)?;
     out.write_all(&rows.finish()?)
 }
@@ -25,13 +25,12 @@ const GROUP: usize = 1 << 20;
 /// Labels on their way to a file, a group of rows at a time.
 pub(crate) struct LabelRows<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    with_second: bool,
-    with_margin: bool,
+    has: Has,
     n_groups: usize,
     // The next group.
     labels: Vec<i32>,
     second: Vec<i32>,
-    margin: Vec<f64>,
+    figures: [Vec<f64>; 3],
 }
 
 impl<W: Write + Send> std::fmt::Debug for LabelRows<W> {
@@ -41,20 +40,20 @@ impl<W: Write + Send> std::fmt::Debug for LabelRows<W> {
 }
 
 impl<W: Write + Send> LabelRows<W> {
-    pub(crate) fn new(out: W, with_second: bool, with_margin: bool) -> io::Result<Self> {
+    pub(crate) fn new(out: W, has: Has) -> io::Result<Self> {
         let mut schema = "message labels { required int32 label;".to_string();
-        if with_second {
+        if has.second {
             schema.push_str(" required int32 second;");
         }
-        if with_margin {
-            schema.push_str(" required double margin;");
+        for name in has.figure_names() {
+            schema.push_str(&format!(" required double {name};"));
         }
         let schema = parse_message_type(&(schema + " }")).map_err(io::Error::other)?;
         let properties = Arc::new(WriterProperties::default());
         let file = SerializedFileWriter::new(out, Arc::new(schema), properties)
             .map_err(io::Error::other)?;
-        let (labels, second, margin) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { file, with_second, with_margin, n_groups: 0, labels, second, margin })
+        let (labels, second, figures) = (Vec::new(), Vec::new(), Default::default());
+        Ok(Self { file, has, n_groups: 0, labels, second, figures })
     }
 
     /// Adds rows with the columns that were announced.
@@ -69,8 +68,8 @@ impl<W: Write + Send> LabelRows<W> {
             if let Some(second) = table.second {
                 self.second.extend(codes(&second[rows.clone()]));
             }
-            if let Some(margin) = table.margin {
-                self.margin.extend(&margin[rows.clone()]);
+            for (to, (_, values)) in self.figures.iter_mut().zip(table.figures()) {
+                to.extend(values.map_or(&[][..], |values| &values[rows.clone()]));
             }
             done = rows.end;
             if self.labels.len() == GROUP {
@@ -90,24 +89,24 @@ impl<W: Write + Send> LabelRows<W> {
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
-        let second = self.with_second.then_some(&self.second);
+        let second = self.has.second.then_some(&self.second);
         for numbers in [Some(&self.labels), second].into_iter().flatten() {
             if let Some(mut column) = group.next_column()? {
                 column.typed::<Int32Type>().write_batch(numbers, None, None)?;
                 column.close()?;
             }
         }
-        if self.with_margin
-            && let Some(mut column) = group.next_column()?
-        {
-            column.typed::<DoubleType>().write_batch(&self.margin, None, None)?;
-            column.close()?;
+        for (values, has) in self.figures.iter().zip(self.has.figures) {
+            if has && let Some(mut column) = group.next_column()? {
+                column.typed::<DoubleType>().write_batch(values, None, None)?;
+                column.close()?;
+            }
         }
         group.close()?;
         self.n_groups += 1;
         self.labels.clear();
         self.second.clear();
-        self.margin.clear();
+        self.figures.iter_mut().for_each(Vec::clear);
         Ok(())
     }
 }

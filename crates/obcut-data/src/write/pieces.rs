@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::{
-    LabelFormat, LabelTable, check_lengths, check_target, failed, is_special, settle, temporary,
-    write_csv_header, write_csv_rows, write_npy_header, write_npy_labels,
+    Has, LabelFormat, LabelTable, check_lengths, check_target, failed, is_special, settle,
+    temporary, write_csv_header, write_csv_rows, write_npy_header, write_npy_labels,
 };
 use crate::error::Error;
 
@@ -21,7 +21,7 @@ pub struct LabelWriter {
     force: bool,
     n_rows: usize,
     n_written: usize,
-    with_margins: bool,
+    has: Has,
     body: Body,
     /// None for a device or a pipe, which is written directly.
     temporary: Option<NamedTempFile>,
@@ -37,7 +37,7 @@ enum Body {
 
 impl LabelWriter {
     /// Starts an output of `n_rows` labels: `.npy`, `.csv` or `.parquet`. With `with_margins`
-    /// every piece has the second cluster and the margin too; `.npy` keeps only the labels.
+    /// every piece has all columns of a [`LabelTable`]; `.npy` keeps only the labels.
     ///
     /// # Errors
     /// When the suffix is unknown or `.json`, the file exists without `force`, or its folder
@@ -56,9 +56,10 @@ impl LabelWriter {
             (temporary.as_file().try_clone().map_err(fail)?, Some(temporary))
         };
         let out = BufWriter::with_capacity(1 << 18, file);
-        let body = Body::new(format, out, n_rows, with_margins).map_err(fail)?;
+        let has = Has::all(with_margins);
+        let body = Body::new(format, out, n_rows, has).map_err(fail)?;
         let path = path.to_path_buf();
-        Ok(Self { path, force, n_rows, n_written: 0, with_margins, body, temporary })
+        Ok(Self { path, force, n_rows, n_written: 0, has, body, temporary })
     }
 
     /// Adds the labels of the next rows.
@@ -67,11 +68,8 @@ impl LabelWriter {
     /// When writing fails, or the table is not what was announced.
     pub fn push(&mut self, table: &LabelTable<'_>) -> Result<(), Error> {
         check_lengths(&self.path, table)?;
-        if [table.second.is_some(), table.margin.is_some()] != [self.with_margins; 2] {
-            let problem = match self.with_margins {
-                true => "second and margin were announced but are not there",
-                false => "second and margin were not announced",
-            };
+        if table.has() != self.has {
+            let problem = "the columns of a piece are not those that were announced";
             return Err(failed(&self.path, io::Error::other(problem)));
         }
         let n_written = self.n_written.saturating_add(table.labels.len());
@@ -120,7 +118,7 @@ impl Body {
         format: LabelFormat,
         mut out: BufWriter<File>,
         n_rows: usize,
-        with_margins: bool,
+        has: Has,
     ) -> io::Result<Self> {
         match format {
             LabelFormat::Npy => {
@@ -128,13 +126,13 @@ impl Body {
                 Ok(Self::Npy(out))
             }
             LabelFormat::Csv => {
-                write_csv_header(&mut out, with_margins, with_margins)?;
+                write_csv_header(&mut out, has)?;
                 Ok(Self::Csv(out))
             }
             LabelFormat::Json => Err(io::Error::other("JSON is written whole")),
             #[cfg(feature = "parquet")]
             LabelFormat::Parquet => {
-                let rows = crate::parquet::LabelRows::new(out, with_margins, with_margins)?;
+                let rows = crate::parquet::LabelRows::new(out, has)?;
                 Ok(Self::Parquet(Box::new(rows)))
             }
         }
