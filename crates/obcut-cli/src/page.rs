@@ -16,7 +16,18 @@ pub fn html(fit: Clustering, known: Clustering) -> String {
         false => known.feature_names,
     };
     let Clustering { title, data, scores, seconds, command, sketch, .. } = known;
-    clustering(&Clustering { title, data, scores, seconds, command, sketch, feature_names, ..fit })
+    let noise = known.noise.or(fit.noise);
+    clustering(&Clustering {
+        title,
+        data,
+        scores,
+        seconds,
+        command,
+        sketch,
+        noise,
+        feature_names,
+        ..fit
+    })
 }
 
 /// What is known of a fit whose labels are elsewhere.

@@ -37,6 +37,16 @@ fn a_report_is_written_and_told() {
 }
 
 #[test]
+fn the_report_counts_the_rows_marked_as_noise() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(60));
+    folder.run("cluster x.csv -k 3 --drop class --noise 0.1 -o l.csv --report r.html").ok();
+    let page = folder.text("r.html");
+    assert!(page.contains("6 rows are marked as noise (label -1)."));
+    assert!(!page.contains("Cluster 3</h3>"));
+}
+
+#[test]
 fn json_names_the_report() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(60));

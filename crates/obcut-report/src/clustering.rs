@@ -29,6 +29,9 @@ pub struct Clustering {
     pub n_anchors: usize,
     /// The clusters, what was tried, and the path over k.
     pub explanation: Explanation,
+    /// Rows that are marked as noise, where the fit was asked to mark such.
+    #[serde(default)]
+    pub noise: Option<usize>,
     /// How the fit went; a model that was read from a file does not know.
     pub convergence: Option<Convergence>,
     /// Agreement with known classes.
@@ -145,6 +148,10 @@ impl Clustering {
             convergence: Some(Convergence::from(&fit.trace)),
             seconds: fit.trace.seconds.clone(),
             warnings: fit.warnings.clone(),
+            // A fit whose rows are elsewhere cannot count them.
+            noise: (fit.model.noise_threshold())
+                .filter(|_| !fit.noise.is_empty())
+                .map(|_| fit.noise.iter().filter(|&&marked| marked).count()),
             ..Self::of_model(&fit.model)
         }
     }
@@ -238,6 +245,9 @@ fn tiles(facts: &Clustering) -> Vec<(String, String)> {
         ("Graph".to_string(), facts.graph.replace('+', " + ")),
         ("Anchors".to_string(), count(facts.n_anchors)),
     ];
+    if let Some(noise) = facts.noise {
+        tiles.insert(3, ("Noise rows".into(), count(noise)));
+    }
     if let Some(c) = &facts.convergence {
         tiles.push(("Iterations".into(), count(c.n_iter)));
         let state = if c.stop.converged() { "yes" } else { "no" };

@@ -437,7 +437,7 @@ impl Job {
                 };
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
                 let known = self.known(&input, scores.as_ref(), &stages);
-                let known = Clustering { sketch, ..known };
+                let known = Clustering { sketch, noise: clusters.noise, ..known };
                 Some(page::html(page::of_large(&model, &trace, &warnings), known))
             }
             None => None,

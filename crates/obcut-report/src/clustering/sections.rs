@@ -57,7 +57,15 @@ pub fn sizes(facts: &Clustering) -> Option<Section> {
         limits: Some((0.0, 1.0)),
     };
     let parts = [chart.html(), cohesion.html(), cluster_table(facts).html()];
-    Some(Section::new("Clusters", "", parts))
+    let lead = match facts.noise {
+        Some(1) => "1 row is marked as noise (label -1). All figures count it in the cluster that it is nearest to.".into(),
+        Some(noise) => format!(
+            "{} are marked as noise (label -1). All figures count them in the clusters that they are nearest to.",
+            plural(noise, "row")
+        ),
+        None => String::new(),
+    };
+    Some(Section::new("Clusters", lead, parts))
 }
 
 fn cluster_table(facts: &Clustering) -> Table {

@@ -100,6 +100,18 @@ fn one_cluster_one_feature_and_sparse_rows_have_a_page() {
 }
 
 #[test]
+fn rows_marked_as_noise_are_counted_and_are_no_cluster() {
+    let data = synthetic::blobs(300, 2, 2, 0.3, 1);
+    let samples = data.matrix.samples().unwrap();
+    let params = Params { noise: Some(obcut::Noise::Share(0.1)), ..quick(2) };
+    let html = page(&samples, &params, Vec::new());
+    assert!(html.contains("30 rows are marked as noise (label -1)."));
+    assert!(html.contains("Noise rows"));
+    assert!(html.contains("Cluster 1</h3>") && !html.contains("Cluster 2</h3>"));
+    assert!(!page(&samples, &quick(2), Vec::new()).contains("marked as noise"));
+}
+
+#[test]
 fn without_rows_the_page_says_so() {
     let data = synthetic::blobs(300, 2, 2, 0.3, 1);
     let samples = data.matrix.samples().unwrap();
