@@ -126,7 +126,7 @@ impl<'a> ExplanationFacts<'a> {
     /// From a model.
     pub fn new(model: &'a obcut::Model) -> Self {
         let names = model.feature_names();
-        let obcut::Explanation { clusters, tried, k_path } = model.explanation();
+        let obcut::Explanation { clusters, tried, k_path, .. } = model.explanation();
         let clusters = clusters.iter().enumerate().map(|(cluster, c)| ClusterDetail {
             cluster,
             rows: c.rows,

@@ -56,7 +56,7 @@ pub use matrix::{Csr, CsrRef, DenseRef, Ints, Matrix, Samples};
 pub use means::{KMeansFit, KMeansParams, k_means};
 pub use observer::{Observer, Progress, Silent, Stage};
 pub use solver::choose::Tried;
-pub use solver::explain::{ClusterInfo, Explanation, FeatureInfo};
+pub use solver::explain::{ClusterInfo, Explanation, FeatureInfo, Merge};
 pub use solver::model::{ClusterScores, Model};
 pub use solver::params::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,

@@ -139,6 +139,11 @@ impl RowGraph {
         let components = neighbors::components(&plain, rows.weights);
         Ok(Self { near, bridges, components })
     }
+
+    /// The edges of a minimum spanning tree of the rows, the shortest first.
+    pub fn tree(&self) -> Vec<Edge> {
+        Tree::new(&self.near.first(FEW + 1), &self.bridges, 0).edges
+    }
 }
 
 impl Problem<'_> {

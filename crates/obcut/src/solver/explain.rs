@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::graph::tree::{Edge, Sets};
 use crate::linalg::gemm::Real;
 use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
@@ -22,6 +23,44 @@ pub struct Explanation {
     pub tried: Vec<Tried>,
     /// Numbers of clusters that were tried, when k was chosen.
     pub k_path: Option<KPath>,
+    /// How the clusters merge when the gaps between them close, the narrowest first: k - 1 merges. Empty when
+    /// the graph was named, as the nearest rows are not looked at then.
+    #[serde(default)]
+    pub merges: Vec<Merge>,
+}
+
+/// Two nodes that become one, by single linkage: the clusters are the nodes 0 to k - 1, and the i-th merge
+/// makes the node k + i.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Merge {
+    /// The node with the smaller number.
+    pub a: u32,
+    /// The other one.
+    pub b: u32,
+    /// Distance between the nearest rows of the two, of the table as it was scaled.
+    pub distance: f64,
+}
+
+/// The merges of the clusters along a tree of the rows, the shortest edge first. None where the tree does not
+/// reach all clusters.
+pub(crate) fn merges(tree: &[Edge], labels: &[u32], k: usize) -> Vec<Merge> {
+    let mut sets = Sets::new(k);
+    let mut node: Vec<u32> = (0..k as u32).collect();
+    let mut found = Vec::new();
+    for edge in tree {
+        let (a, b) = (labels[edge.a as usize], labels[edge.b as usize]);
+        let (a, b) = (sets.root(a), sets.root(b));
+        if let Some(root) = sets.join(a, b) {
+            let sides = (node[a as usize], node[b as usize]);
+            node[root as usize] = (k + found.len()) as u32;
+            found.push(Merge {
+                a: sides.0.min(sides.1),
+                b: sides.0.max(sides.1),
+                distance: edge.length.max(0.0).sqrt(),
+            });
+        }
+    }
+    if found.len() + 1 == k { found } else { Vec::new() }
 }
 
 /// One cluster.

@@ -235,6 +235,7 @@ fn fit_checked(
             clusters: explain::clusters(samples, &rows.labels, weights, &association, k, &context)?,
             tried: kept.trace.tried.clone(),
             k_path,
+            merges: explain::merges(&kept.tree, &kept.labels, k),
         };
         Ok::<_, Error>((rows, model))
     })?;

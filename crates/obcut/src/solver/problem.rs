@@ -7,6 +7,7 @@ use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::{Layout, Part};
 use crate::graph::spectral::{self, Coordinates, DISCRETISE};
+use crate::graph::tree::Edge;
 use crate::kmeans::{self, Weighted};
 use crate::observer::Stage;
 use crate::parallel::Context;
@@ -51,6 +52,8 @@ pub(crate) struct Candidate {
     pub n_fragments: usize,
     /// How the components of the graph of nearest rows lie in the clusters, where that graph was built.
     pub components: Parts,
+    /// A minimum spanning tree of the rows, or of a part of them, where the graph of nearest rows was built.
+    pub tree: Vec<Edge>,
 }
 
 /// How the components of the graph of nearest rows lie in the clusters.
@@ -177,6 +180,7 @@ impl Problem<'_> {
             let mut candidate = self.candidate(&way, anchors, graph, best.labelled, score);
             candidate.trace.tried = tried;
             candidate.components = self.components(&candidate.labels, &row_graph);
+            candidate.tree = row_graph.tree();
             return Ok(candidate);
         }
         let sample = rows.sample(plan.trial_rows, stream.named("trial"), context)?;
@@ -189,18 +193,22 @@ impl Problem<'_> {
         let row_weight = self.row_weight * total / self.total;
         let trial = Problem { rows: &part, start: given, total, row_weight, ..*self };
         let sources = clock.time(Stage::Graph, || trial.sources(anchors, context))?;
-        let choice = clock.time(Stage::Choose, || {
+        let (choice, mut tree) = clock.time(Stage::Choose, || {
             context.report(Stage::Choose, 0, plan.jobs.len(), None)?;
             let row_graph = RowGraph::new(&part, MANY + 1, context)?;
-            trial.choose(
+            let choice = trial.choose(
                 &plan.jobs,
                 graphs(&sources, plan.ruler),
                 anchors,
                 &row_graph,
                 stream,
                 context,
-            )
+            )?;
+            Ok::<_, Error>((choice, row_graph.tree()))
         })?;
+        for edge in &mut tree {
+            (edge.a, edge.b) = (sample.chosen[edge.a as usize], sample.chosen[edge.b as usize]);
+        }
         let Choice { best, tried, score } = choice;
         let mut candidate = match &best.job {
             Job::Anchors(way) => {
@@ -226,6 +234,7 @@ impl Problem<'_> {
                 let labelled = choice.best.labelled;
                 let mut candidate = self.candidate(&way, anchors, graph, labelled, score);
                 candidate.components = self.components(&candidate.labels, &row_graph);
+                tree = row_graph.tree();
                 candidate
             }
             // The labels of the part say what the anchors stand for, and these label all rows.
@@ -245,6 +254,7 @@ impl Problem<'_> {
         };
         candidate.score = score;
         candidate.trace.tried = tried;
+        candidate.tree = tree;
         Ok(candidate)
     }
 
@@ -389,6 +399,7 @@ impl Problem<'_> {
             trace,
             n_fragments,
             components: Parts::default(),
+            tree: Vec::new(),
         }
     }
 
