@@ -26,6 +26,8 @@ pub enum Stage {
     KMeans,
     /// Building the model and labelling the rows with it.
     Finish,
+    /// Clustering resamples, where the stability of the clusters is asked for.
+    Stability,
     /// The first reading of a large table.
     Scan,
     /// Labelling a large table, and bettering the rule that labels it.
@@ -47,6 +49,7 @@ impl Stage {
             Self::Spectrum => "spectrum",
             Self::KMeans => "kmeans",
             Self::Finish => "finish",
+            Self::Stability => "stability",
             Self::Scan => "scan",
             Self::Round => "round",
         }

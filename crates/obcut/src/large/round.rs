@@ -128,7 +128,12 @@ impl Round {
             squares: self.squares.iter().enumerate().map(|sum| natural(sum, 2)).collect(),
         };
         let rows: Vec<usize> = (0..k).map(|j| self.rows[j] as usize).collect();
-        model.explanation.clusters = moments.clusters(&rows, &association);
+        let mut clusters = moments.clusters(&rows, &association);
+        // The stability is that of the core.
+        for (new, old) in clusters.iter_mut().zip(&model.explanation.clusters) {
+            new.stability = old.stability;
+        }
+        model.explanation.clusters = clusters;
         model.sizes = moments.weights;
     }
 }

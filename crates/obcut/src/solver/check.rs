@@ -24,6 +24,7 @@ pub(crate) fn check(
         init,
         balance,
         noise,
+        stability: _,
         anchor_weights: _,
         lambda,
         lambda_scale: _,

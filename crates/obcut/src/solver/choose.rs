@@ -186,7 +186,8 @@ impl Problem<'_> {
         let verdicts = |all: &[Candidate]| all.iter().map(|c| c.verdict).collect::<Vec<_>>();
         let g = self.params.balance;
         let many = unreliable(&verdicts(&all), g);
-        if many && jobs.iter().any(|job| matches!(job, Job::Rows(_))) {
+        let alone = self.plan.only_vectors.is_some();
+        if many && !alone && jobs.iter().any(|job| matches!(job, Job::Rows(_))) {
             all.extend(run(&Job::Rows(MANY))?);
         }
         // A tree that is cut wherever its edges are long must not cut through anything.
@@ -274,7 +275,10 @@ impl Problem<'_> {
         let n = rows.table.n();
         let starts = if n <= SMALL_ROWS { STARTS.0 } else { STARTS.1 };
         // As many vectors as clusters are never the best choice here.
-        let mut numbers = vectors(k, n);
+        let mut numbers = match self.plan.only_vectors {
+            Some(q) => vec![if q < n { q } else { k }],
+            None => vectors(k, n),
+        };
         if numbers.len() > 1 {
             numbers.remove(0);
         }

@@ -27,6 +27,9 @@ pub struct Explanation {
     /// the graph was named, as the nearest rows are not looked at then.
     #[serde(default)]
     pub merges: Vec<Merge>,
+    /// Mean adjusted Rand index with the clusters of resamples, where [`crate::Params::stability`] asks for it.
+    #[serde(default)]
+    pub stability: Option<f64>,
 }
 
 /// Two nodes that become one, by single linkage: the clusters are the nodes 0 to k - 1, and the i-th merge
@@ -79,6 +82,10 @@ pub struct ClusterInfo {
     pub nearest_share: f64,
     /// Features that differ most from the table as a whole, the most first.
     pub features: Vec<FeatureInfo>,
+    /// Mean Jaccard index with the most similar cluster of every resample that holds rows of it, where
+    /// [`crate::Params::stability`] asks for it: 1 when it always comes back.
+    #[serde(default)]
+    pub stability: Option<f64>,
 }
 
 /// A feature of a cluster, in the units of the data.
@@ -124,6 +131,7 @@ impl Moments {
                 nearest: nearest.map(|l| l as u32),
                 nearest_share: nearest.map_or(0.0, |l| shares[l]),
                 features: self.features(j),
+                stability: None,
             }
         };
         (0..k).map(of_cluster).collect()

@@ -22,6 +22,7 @@ mod rim;
 pub mod rule;
 pub(crate) mod score;
 pub(crate) mod spread;
+mod stability;
 pub mod trace;
 mod typical;
 pub(crate) mod update;
@@ -236,9 +237,19 @@ fn fit_checked(
             tried: kept.trace.tried.clone(),
             k_path,
             merges: explain::merges(&kept.tree, &kept.labels, k),
+            stability: None,
         };
         Ok::<_, Error>((rows, model))
     })?;
+    if params.stability > 0 {
+        let found = clock.time(Stage::Stability, || {
+            problem.stability(&kept.labels, &kept.procedure, given.as_deref(), &context)
+        })?;
+        model.explanation.stability = Some(found.fit);
+        for (cluster, value) in model.explanation.clusters.iter_mut().zip(found.clusters) {
+            cluster.stability = value;
+        }
+    }
     model.sizes.iter_mut().for_each(|n| *n *= unit);
     model.explanation.clusters.iter_mut().for_each(|c| c.weight *= unit);
     let mut trace = kept.trace;

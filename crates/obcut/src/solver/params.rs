@@ -335,6 +335,10 @@ pub struct Params {
     /// Marks rows as noise; `None` marks none.
     #[serde(default)]
     pub noise: Option<Noise>,
+    /// Resamples that the stability of the clusters is measured on, see [`crate::Explanation::stability`]; 0 does
+    /// not measure it.
+    #[serde(default)]
+    pub stability: usize,
     /// Weights of the anchors in the cut.
     pub anchor_weights: AnchorWeights,
     /// Weight of the cut in the objective.
@@ -412,6 +416,7 @@ impl Params {
             init: Init::Spectral,
             balance: 0.25,
             noise: None,
+            stability: 0,
             anchor_weights: AnchorWeights::Degree,
             lambda: 1.0,
             lambda_scale: LambdaScale::Relative,

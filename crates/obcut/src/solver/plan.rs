@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub n_units: usize,
     /// Restarts; the best by the score is kept.
     pub n_init: usize,
+    /// Where a candidate is repeated: its number of eigenvectors, 0 when it has none. No other is tried.
+    pub only_vectors: Option<usize>,
 }
 
 /// Anchor sets of one size.
@@ -94,6 +96,7 @@ impl Plan {
             capped: None,
             n_units: n,
             n_init: params.n_init,
+            only_vectors: None,
         };
         if let Some(given) = given {
             let n_sets = params.n_anchor_sets.unwrap_or(1);
@@ -141,6 +144,47 @@ impl Plan {
             plan.n_init = RESTARTS.iter().find(|r| n <= r.0).map_or(1, |r| r.1);
         }
         Ok(plan)
+    }
+
+    /// What is left of the plan to repeat one job, with the anchors that it needs.
+    pub fn only(&self, job: &Job, vectors: usize) -> Self {
+        let used = match job {
+            Job::Anchors(way) => way.sources.clone(),
+            Job::Rows(_) => vec![self.ruler],
+            Job::Tree | Job::Means => Vec::new(),
+        };
+        let job = match job {
+            Job::Anchors(way) => {
+                Job::Anchors(Way { sources: (0..used.len()).collect(), start: way.start })
+            }
+            other => other.clone(),
+        };
+        let mut blocks = Vec::new();
+        let mut sources: Vec<Part> = used.iter().map(|&s| self.sources[s]).collect();
+        let (mut first, mut kept) = (0, 0);
+        for block in &self.blocks {
+            let of_block: Vec<usize> =
+                (0..used.len()).filter(|&s| self.sources[used[s]].first == first).collect();
+            let n_anchors = block.per_set * block.n_sets;
+            if !of_block.is_empty() {
+                of_block.iter().for_each(|&s| sources[s].first = kept);
+                blocks.push(*block);
+                kept += n_anchors;
+            }
+            first += n_anchors;
+        }
+        let (n_units, trial_rows) = (self.n_units, self.trial_rows);
+        Self {
+            blocks,
+            sources,
+            jobs: vec![job],
+            ruler: 0,
+            trial_rows,
+            capped: None,
+            n_units,
+            n_init: 1,
+            only_vectors: Some(vectors),
+        }
     }
 
     fn add_block(&mut self, params: &Params, automatic: usize, n_sets: usize, n: usize) {

@@ -39,8 +39,17 @@ const UNLINKED: f64 = 0.9999;
 /// Iterations of the learning loop when it is only tried (`Learn::Auto`).
 const TRIAL: usize = 5;
 
+/// How labels came about.
+#[derive(Clone, Debug)]
+pub(crate) struct Procedure {
+    pub job: Job,
+    /// Eigenvectors of the start; 0 when there are none, or as many as clusters.
+    pub vectors: usize,
+}
+
 /// One restart's result.
 pub(crate) struct Candidate {
+    pub procedure: Procedure,
     pub layout: Layout,
     /// The anchors that the layout uses.
     pub anchors: Vec<f64>,
@@ -175,9 +184,11 @@ impl Problem<'_> {
                 Ok::<_, Error>((choice, row_graph))
             })?;
             let Choice { best, tried, score } = choice;
+            let procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
             let way = self.ruler_for(&best, &sources);
             let graph = self.join(&way, &sources).into_owned();
             let mut candidate = self.candidate(&way, anchors, graph, best.labelled, score);
+            candidate.procedure = procedure;
             candidate.trace.tried = tried;
             candidate.components = self.components(&candidate.labels, &row_graph);
             candidate.tree = row_graph.tree();
@@ -210,6 +221,7 @@ impl Problem<'_> {
             (edge.a, edge.b) = (sample.chosen[edge.a as usize], sample.chosen[edge.b as usize]);
         }
         let Choice { best, tried, score } = choice;
+        let procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
         let mut candidate = match &best.job {
             Job::Anchors(way) => {
                 self.go(way, Some(best.vectors), anchors, stream, context, clock)?
@@ -252,6 +264,7 @@ impl Problem<'_> {
                 self.candidate(&way, anchors, graph, labelled, score)
             }
         };
+        candidate.procedure = procedure;
         candidate.score = score;
         candidate.trace.tried = tried;
         candidate.tree = tree;
@@ -284,7 +297,7 @@ impl Problem<'_> {
     }
 
     /// The graphs of all sources on the rows of the problem.
-    fn sources(&self, anchors: &[f64], context: &Context<'_>) -> Result<Vec<Graph>, Error> {
+    pub fn sources(&self, anchors: &[f64], context: &Context<'_>) -> Result<Vec<Graph>, Error> {
         let widths: Vec<usize> = self.plan.sources.iter().map(Part::n_anchors).collect();
         let table = self.rows.table;
         Ok(self.build(table, &self.plan.all_sources(), anchors, context)?.split(&widths))
@@ -329,7 +342,7 @@ impl Problem<'_> {
     }
 
     /// Goes one way on all rows, with as many eigenvectors as clusters unless told otherwise.
-    fn go(
+    pub fn go(
         &self,
         way: &Way,
         vectors: Option<usize>,
@@ -363,7 +376,9 @@ impl Problem<'_> {
             clock.time(Stage::Cut, || self.cut(&graph, start, stream, context))?
         };
         let value = score(&graph, &labelled.labels, self.rows.weights, self.params.n_clusters);
-        Ok(self.candidate(way, anchors, graph, labelled, value))
+        let mut candidate = self.candidate(way, anchors, graph, labelled, value);
+        candidate.procedure.vectors = vectors.unwrap_or(0);
+        Ok(candidate)
     }
 
     /// Whether k-means for the labels would repeat k-means for the anchors, as it does in the authors'
@@ -390,6 +405,7 @@ impl Problem<'_> {
         trace.cut = turns.values;
         trace.stop = turns.stop;
         Candidate {
+            procedure: Procedure { job: Job::Anchors(way.clone()), vectors: 0 },
             layout,
             anchors,
             graph,
@@ -489,13 +505,13 @@ impl Problem<'_> {
         self.loops() && self.params.learn != Learn::Auto
     }
 
-    fn loops(&self) -> bool {
+    pub fn loops(&self) -> bool {
         self.params.learn != Learn::Nothing && self.params.n_clusters > 1
     }
 
     /// The learning loop, unified or in two steps, from the labels of a candidate. Tried only
     /// (`Learn::Auto`), its labels are kept unless the score falls.
-    fn learn(
+    pub fn learn(
         &self,
         candidate: &mut Candidate,
         stream: Stream,
