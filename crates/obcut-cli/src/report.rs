@@ -97,6 +97,8 @@ pub struct ExplanationFacts<'a> {
     /// Graphs and starts, when the graph was chosen.
     pub tried: &'a [obcut::Tried],
     k_path: Option<&'a obcut::KPath>,
+    /// Agreement with the clusters of resamples, where it was asked for.
+    stability: Option<f64>,
 }
 
 /// One cluster.
@@ -108,6 +110,7 @@ struct ClusterDetail<'a> {
     cohesion: f64,
     nearest: Option<u32>,
     nearest_share: f64,
+    stability: Option<f64>,
     features: Vec<FeatureDetail<'a>>,
 }
 
@@ -126,7 +129,7 @@ impl<'a> ExplanationFacts<'a> {
     /// From a model.
     pub fn new(model: &'a obcut::Model) -> Self {
         let names = model.feature_names();
-        let obcut::Explanation { clusters, tried, k_path, .. } = model.explanation();
+        let obcut::Explanation { clusters, tried, k_path, stability, .. } = model.explanation();
         let clusters = clusters.iter().enumerate().map(|(cluster, c)| ClusterDetail {
             cluster,
             rows: c.rows,
@@ -134,6 +137,7 @@ impl<'a> ExplanationFacts<'a> {
             cohesion: c.cohesion,
             nearest: c.nearest,
             nearest_share: c.nearest_share,
+            stability: c.stability,
             features: (c.features.iter())
                 .map(|f| FeatureDetail {
                     index: f.index,
@@ -144,7 +148,8 @@ impl<'a> ExplanationFacts<'a> {
                 })
                 .collect(),
         });
-        Self { clusters: clusters.collect(), tried, k_path: k_path.as_ref() }
+        let (clusters, k_path) = (clusters.collect(), k_path.as_ref());
+        Self { clusters, tried, k_path, stability: *stability }
     }
 
     /// The candidate that was kept, when there was a choice.
@@ -173,6 +178,17 @@ impl<'a> ExplanationFacts<'a> {
         card.line("k", text);
     }
 
+    /// A line on the stability, if it was measured on so many resamples.
+    pub fn tell_stability(&self, n_resamples: usize, card: &mut Card) {
+        let Some(stability) = self.stability else { return };
+        let mut text = format!("ARI {stability:.3} over {}", plural(n_resamples, "resample"));
+        let known = self.clusters.iter().filter_map(|c| Some((c.stability?, c.cluster)));
+        if let Some((least, cluster)) = known.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            text += &format!("; the least stable cluster is {cluster} ({least:.2})");
+        }
+        card.line("stability", text);
+    }
+
     /// What was tried, and what sets every cluster apart.
     pub fn tell(&self, card: &mut Card) {
         for (i, best) in best_of_kind(self.tried).iter().enumerate() {
@@ -185,6 +201,9 @@ impl<'a> ExplanationFacts<'a> {
                 format!("{}: {}, cohesion {:.2}", c.cluster, plural(c.rows, "row"), c.cohesion);
             if let Some(nearest) = c.nearest {
                 text += &format!(", nearest {nearest} ({:.2})", c.nearest_share);
+            }
+            if let Some(stability) = c.stability {
+                text += &format!(", stability {stability:.2}");
             }
             let features: Vec<String> = (c.features.iter().take(3))
                 .map(|f| {

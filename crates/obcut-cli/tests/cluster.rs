@@ -105,6 +105,24 @@ fn k_can_be_chosen_and_the_result_explained() {
 }
 
 #[test]
+fn the_stability_of_clusters_is_told_when_asked_for() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(90));
+    let run = folder.run("cluster x.csv -k 3 --drop class --explain -o l.csv --stability").ok();
+    assert!(run.stderr.contains("ARI 1.000 over 10 resamples"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches(", stability 1.00").count(), 3, "{}", run.stderr);
+    let args = "cluster x.csv -k 3 --drop class --stability 2 --json -o j.csv --report r.html";
+    let json = folder.run(args).ok().json();
+    assert_eq!(json["settings"]["stability"], 2);
+    assert_eq!(json["explanation"]["stability"], 1.0);
+    assert_eq!(json["explanation"]["clusters"][2]["stability"], 1.0);
+    let page = String::from_utf8(folder.read("r.html")).unwrap();
+    assert!(page.contains("Stability is how well a cluster comes back"));
+    let json = folder.run("cluster x.csv -k 3 --drop class --json -o k.csv").ok().json();
+    assert!(json["explanation"]["stability"].is_null());
+}
+
+#[test]
 fn quiet_says_nothing_and_verbose_says_more() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(90));

@@ -123,6 +123,20 @@ def test_attributes_fit_together(digits):
     assert metrics.nmi(y, model.labels_) > 0.83
 
 
+def test_stability_is_measured_when_asked_for(tmp_path):
+    X, _ = datasets.make_blobs(300, 4, 3, random_state=0)
+    plain = OBCut(3, random_state=0).fit(X)
+    assert plain.stability_ is None and plain.cluster_stability_ is None
+    model = OBCut(3, stability=3, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    assert model.stability_ > 0.95
+    assert model.cluster_stability_.shape == (3,) and (model.cluster_stability_ > 0.95).all()
+    model.save(tmp_path / "m.safetensors")
+    read = OBCut.load(tmp_path / "m.safetensors")
+    assert read.stability == 3 and read.stability_ == model.stability_
+    np.testing.assert_array_equal(read.cluster_stability_, model.cluster_stability_)
+
+
 def test_given_starts_and_anchors_are_used(moons):
     X, y = moons
     given = OBCut(2, graph="distance", init=y, anchors=X[::10], random_state=0).fit(X)

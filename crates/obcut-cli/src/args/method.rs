@@ -64,6 +64,11 @@ pub struct MethodArgs {
     /// their scores suggests with 'auto' [default: none]
     #[arg(long, value_name = "SHARE|auto", help_heading = METHOD, allow_negative_numbers = true)]
     pub noise: Option<Noise>,
+    /// Measure how well the clusters come back on this many parts of the rows; 10 when no number is given
+    /// [default: 0]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
+    #[arg(help_heading = METHOD)]
+    pub stability: Option<usize>,
     /// Where the labels start: spectral, kmeans, or a file of labels [default: spectral]
     #[arg(long, value_name = "START", help_heading = METHOD)]
     pub init: Option<String>,
@@ -183,6 +188,7 @@ impl MethodArgs {
             metric,
             balance,
             noise,
+            stability,
             init,
             lambda,
             n_init,
@@ -199,6 +205,7 @@ impl MethodArgs {
         set(&mut params.metric, metric);
         set(&mut params.balance, balance);
         set(&mut params.noise, &noise.map(Some));
+        set(&mut params.stability, stability);
         set(&mut params.lambda, lambda);
         set(&mut params.n_init, n_init);
         set(&mut params.seed, seed);
@@ -251,6 +258,7 @@ impl MethodArgs {
             ("--metric", self.metric.is_some()),
             ("--balance", self.balance.is_some()),
             ("--noise", self.noise.is_some()),
+            ("--stability", self.stability.is_some()),
             ("--init", self.init.is_some()),
             ("--lambda", self.lambda.is_some()),
             ("--n-init", self.n_init.is_some()),

@@ -533,6 +533,7 @@ impl Report<'_> {
             passes.tell(&mut card);
         }
         self.clusters.tell("clusters", &mut card);
+        self.explanation.tell_stability(params.stability, &mut card);
         if let Some(weights) = &self.weights {
             weights.tell(&mut card);
         }

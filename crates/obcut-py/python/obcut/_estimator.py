@@ -100,6 +100,10 @@ class OBCut(
         the largest outlier scores, or as many as the spread of the scores suggests.
         The clusters stay the same, and `predict` marks new rows alike. None labels
         every row.
+    stability : int, default=0
+        Number of resamples that the stability of the clusters is measured on, 0 for
+        none. Each is the cost of clustering four fifths of the distinct rows, at most
+        4,000, in the way that was kept. The labels stay the same.
     init : {"spectral", "kmeans"} or array-like of shape (n_samples,), default="spectral"
         Where the labels start: the spectral embedding of the graph, k-means, or given
         labels from 0 to ``n_clusters - 1``.
@@ -179,6 +183,13 @@ class OBCut(
         Cluster of every anchor.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Weight of the rows in every cluster.
+    stability_ : float or None
+        How well the clusters come back when parts of the rows are clustered: the mean
+        adjusted Rand index over the resamples. None if `stability` is 0.
+    cluster_stability_ : ndarray of shape (n_clusters,) or None
+        The same of every cluster: its mean Jaccard index with the most similar cluster
+        of a resample. Above 0.85 it is very stable, below 0.6 it should not be trusted.
+        NaN for a cluster of which no resample holds a row.
     objective_ : ndarray
         Value after every iteration: of the objective where something is learned
         (the first value is that of the start), else of the cut.
@@ -239,6 +250,7 @@ class OBCut(
         "metric": [StrOptions({"euclidean", "cosine"})],
         "balance": [Interval(Real, 0, 1, closed="both")],
         "noise": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"}), None],
+        "stability": [Interval(Integral, 0, None, closed="left")],
         "init": [StrOptions({"spectral", "kmeans"}), "array-like"],
         "anchor_weights": [StrOptions({"degree", "none"}), None],
         "lam": [Interval(Real, 0, None, closed="left")],
@@ -278,6 +290,7 @@ class OBCut(
         metric: str = "euclidean",
         balance: float = 0.25,
         noise: float | str | None = None,
+        stability: int = 0,
         init: str | ArrayLike = "spectral",
         anchor_weights: str | None = "degree",
         lam: float = 1.0,
@@ -313,6 +326,7 @@ class OBCut(
         self.metric = metric
         self.balance = balance
         self.noise = noise
+        self.stability = stability
         self.init = init
         self.anchor_weights = anchor_weights
         self.lam = lam
@@ -693,6 +707,11 @@ class OBCut(
         self.graph_ = model.graph
         self.scale_ = model.scale
         self.explanation_ = json.loads(model.explanation)
+        self.stability_ = self.explanation_["stability"]
+        self.cluster_stability_ = None
+        if self.stability_ is not None:
+            found = [cluster["stability"] for cluster in self.explanation_["clusters"]]
+            self.cluster_stability_ = np.array(found, dtype=np.float64)
 
     def _settings(self, n_samples: int) -> dict[str, Any]:
         """The settings of the engine that differ from the preset."""

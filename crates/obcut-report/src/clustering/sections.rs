@@ -80,6 +80,10 @@ fn cluster_table(facts: &Clustering) -> Table {
         columns.push(Column::numbers("weight"));
     }
     columns.push(Column::numbers("cohesion"));
+    let resampled = clusters.iter().any(|c| c.stability.is_some());
+    if resampled {
+        columns.push(Column::numbers("stability"));
+    }
     if means.is_some() {
         columns.push(Column::numbers("mean margin"));
     }
@@ -99,6 +103,9 @@ fn cluster_table(facts: &Clustering) -> Table {
             row.push(Cell::number(c.weight));
         }
         row.push(Cell::keyed(share(c.cohesion), c.cohesion));
+        if resampled {
+            row.push(c.stability.map_or(Cell::words("–"), |s| Cell::keyed(share(s), s)));
+        }
         if let Some(means) = means {
             let mean = means.get(j).copied().unwrap_or(f64::NAN);
             row.push(Cell::keyed(significant(mean, 3), mean));
@@ -121,11 +128,18 @@ fn cluster_table(facts: &Clustering) -> Table {
         Some(n) => format!(" Mean margins are of {}.", plural(n, "row")),
         None => String::new(),
     };
+    let stability = match facts.explanation.stability {
+        Some(ari) => format!(
+            " Stability is how well a cluster comes back when parts of the rows are clustered, from 0 to 1; all clusters together agree with an adjusted Rand index of {}.",
+            share(ari)
+        ),
+        None => String::new(),
+    };
     Table {
         caption: Caption::new(
             "All clusters",
             format!(
-                "Nearest is the other cluster that a step from its rows to an anchor and back ends in most often.{sampled}"
+                "Nearest is the other cluster that a step from its rows to an anchor and back ends in most often.{stability}{sampled}"
             ),
         ),
         columns,
