@@ -56,8 +56,12 @@ def same(found, expected):
     assert found._model.to_bytes() == expected._model.to_bytes()
     np.testing.assert_array_equal(found.labels_.compute(), expected.labels_)
     np.testing.assert_array_equal(found.confidence_.compute(), expected.confidence_)
+    np.testing.assert_array_equal(found.outlier_scores_.compute(), expected.outlier_scores_)
+    if found.margin_ is not None:
+        np.testing.assert_array_equal(found.margin_.compute(), expected.margin_)
+    others = {"labels_", "confidence_", "outlier_scores_", "margin_", "stage_seconds_", "large_", "objective_"}
     for name in vars(expected):
-        if name.endswith("_") and name not in ("labels_", "confidence_", "stage_seconds_", "large_", "objective_"):
+        if name.endswith("_") and name not in others:
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
     np.testing.assert_array_equal(found.objective_, expected.objective_)
     assert set(found.stage_seconds_) == set(expected.stage_seconds_)

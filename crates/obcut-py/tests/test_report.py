@@ -108,7 +108,7 @@ def test_tables_on_disk_have_pictures_of_some_rows(tmp_path):
     least = json.loads(model._facts)["sketch"]["margins"]["uncertain"]
     for found in least:
         assert found["label"] == model.labels_[found["row"]]
-        assert abs(found["margin"] - model.confidence_[found["row"]]) < 1e-12
+        assert abs(found["margin"] - model.margin_[found["row"]]) < 1e-12
     # The same rows given again, and to a model that knows none.
     model.save(tmp_path / "m.safetensors")
     OBCut.load(tmp_path / "m.safetensors").report(tmp_path / "again.html", tmp_path / "x.npy")
