@@ -134,8 +134,14 @@ fn assert_probabilities(model: &Model, samples: &Samples<'_>) {
 
 #[test]
 fn rows_of_clear_clusters_are_sure_and_rows_midway_are_not_for_any_number_of_rows() {
-    for (n, d, k) in [(300, 2, 3), (3_000, 2, 2), (3_000, 10, 5), (30_000, 2, 3)] {
-        for seed in [3, 7] {
+    for (n, d, k, seeds) in [
+        (300, 2, 3, &[3, 7][..]),
+        (300, 10, 5, &[3, 7]),
+        (3_000, 2, 2, &[3]),
+        (3_000, 10, 5, &[7]),
+        (10_000, 2, 3, &[3]),
+    ] {
+        for &seed in seeds {
             let (x, _) = noisy_blobs((n, d, k), 0.0, 0.5, seed);
             let between = midway(&x, (n, d, k));
             let m = between.len() / d;
@@ -162,8 +168,10 @@ fn rows_midway_are_not_sure_when_they_take_part_in_the_fit() {
 
 #[test]
 fn uniform_noise_scores_above_the_rows_of_blobs() {
-    for d in [2, 10] {
-        for (n, seed) in [(1_000, 0), (1_000, 1), (5_000, 2), (20_000, 3)] {
+    for (d, sizes) in
+        [(2, &[(300, 0), (1_000, 1), (3_000, 2)][..]), (10, &[(300, 0), (1_000, 1), (3_000, 2)])]
+    {
+        for &(n, seed) in sizes {
             let (x, marked) = noisy_blobs((n, d, 5), 0.1, 0.5, seed);
             let found = fit_ok(&matrix(x, n, d), None, &Params::new(5));
             let area = auc(&found.outlier_scores, &marked);
@@ -184,7 +192,7 @@ fn a_single_cluster_has_outliers_too() {
 
 #[test]
 fn noise_is_marked_by_a_share_or_by_itself_and_changes_no_cluster() {
-    let (n, d, k) = (3_000, 10, 5);
+    let (n, d, k) = (1_500, 10, 5);
     let (x, marked) = noisy_blobs((n, d, k), 0.1, 0.5, 2);
     let table = matrix(x, n, d);
     let plain = fit_ok(&table, None, &Params::new(k));
@@ -199,7 +207,7 @@ fn noise_is_marked_by_a_share_or_by_itself_and_changes_no_cluster() {
         let right = found.noise.iter().zip(&marked).filter(|(a, b)| **a && **b).count();
         match noise {
             Noise::Share(share) => assert_eq!(count, (n as f64 * share) as usize),
-            Noise::Auto => assert!(right >= 290 && count - right <= 15, "{right} of {count}"),
+            Noise::Auto => assert!(right >= 145 && count - right <= 7, "{right} of {count}"),
         }
         // A file keeps the threshold.
         let read = Model::from_bytes(&found.model.to_bytes().unwrap()).unwrap();
@@ -229,7 +237,7 @@ fn a_share_of_noise_lies_between_0_and_1() {
 
 #[test]
 fn probabilities_agree_with_labels_and_confidence_for_every_graph_and_for_remembered_rows() {
-    let (n, d, k) = (600, 3, 4);
+    let (n, d, k) = (400, 3, 4);
     let (x, _) = noisy_blobs((n, d, k), 0.2, 0.8, 5);
     let table = matrix(x, n, d);
     let samples = table.samples().unwrap();
@@ -249,7 +257,7 @@ fn probabilities_agree_with_labels_and_confidence_for_every_graph_and_for_rememb
 
 #[test]
 fn threads_order_and_copies_change_no_score() {
-    let (n, d, k) = (900, 4, 3);
+    let (n, d, k) = (300, 4, 3);
     let (x, _) = noisy_blobs((n, d, k), 0.1, 0.6, 9);
     let table = matrix(x.clone(), n, d);
     let params = Params { noise: Some(Noise::Share(0.05)), threads: 1, ..Params::new(k) };

@@ -488,6 +488,59 @@ impl<'m> Judge<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observer::Silent;
+    use crate::solver::params::{GraphKind, Params};
+
+    /// The smallest distance from an anchor within which all anchors together hold the wanted share.
+    fn slow_reach(model: &Model, graph: &Graph, weights: &[f64]) -> Vec<f64> {
+        let (m, d) = (model.n_anchors(), model.n_features());
+        let of_column = model.layout.anchor_of_column();
+        let links = |a: usize| {
+            let of_row = |i: usize| {
+                let (columns, values) = graph.row(i);
+                let ours = columns.iter().zip(values);
+                let ours = ours.filter(|(c, _)| of_column[**c as usize] as usize == a);
+                ours.map(|(_, v)| weights[i] * v).sum::<f64>()
+            };
+            (0..weights.len()).map(of_row).sum::<f64>()
+        };
+        let mass: Vec<f64> = (0..m).map(links).collect();
+        let share = (0.1 / model.n_clusters() as f64).min(0.05);
+        let wanted = share * weights.iter().sum::<f64>() - 1e-6;
+        let distance = |a: usize, b: usize| {
+            let pairs = model.anchors[a * d..(a + 1) * d].iter().zip(&model.anchors[b * d..]);
+            pairs.map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
+        };
+        let of = |a: usize| {
+            let within =
+                |r: f64| -> f64 { (0..m).filter(|&b| distance(a, b) <= r).map(|b| mass[b]).sum() };
+            let enough = (0..m).map(|b| distance(a, b)).filter(|&r| within(r) >= wanted);
+            enough.fold(f64::MAX, f64::min)
+        };
+        (0..m).map(of).collect()
+    }
+
+    #[test]
+    fn the_reach_of_an_anchor_is_the_radius_that_holds_a_share_of_the_rows() {
+        let data = crate::synthetic::blobs(240, 3, 3, 0.8, 5);
+        let samples = data.matrix.samples().unwrap();
+        let context = Context::new(2, &Silent).unwrap();
+        let even = vec![1.0; 240];
+        let uneven: Vec<f64> = (0..240).map(|i| f64::from(i % 4)).collect();
+        for graph in [GraphKind::Auto, GraphKind::Distance, GraphKind::Global] {
+            for (k, weights) in [(3, &even), (3, &uneven), (1, &uneven)] {
+                let params = Params { graph, threads: 1, ..Params::new(k) };
+                let model = crate::fit(&samples, Some(weights), &params, &Silent).unwrap().model;
+                let graph = model.transform(&samples, 1, &Silent).unwrap();
+                let found = reach(&model, &graph, weights, &context).unwrap();
+                let slow = slow_reach(&model, &graph, weights);
+                for (fast, slow) in found.iter().zip(&slow) {
+                    assert!((fast - slow).abs() < 1e-9, "{fast} {slow}");
+                }
+                assert!(found.iter().any(|r| *r > 0.0) && found.len() == model.n_anchors());
+            }
+        }
+    }
 
     #[test]
     fn distances_between_anchors_are_those_of_pairs() {
