@@ -71,6 +71,8 @@ class OBCut(_estimator.OBCut):
         How sure every label is, computed when asked for.
     outlier_scores_ : dask array of shape (n_samples,)
         How outlying every row is, computed when asked for.
+    margin_ : dask array of shape (n_samples,), or None
+        As in :class:`obcut.OBCut`; None for a large table.
 
     See Also
     --------
