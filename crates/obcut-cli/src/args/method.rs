@@ -64,7 +64,7 @@ pub struct MethodArgs {
     /// their scores suggests with 'auto' [default: none]
     #[arg(long, value_name = "SHARE|auto", help_heading = METHOD, allow_negative_numbers = true)]
     pub noise: Option<Noise>,
-    /// Measure how well the clusters come back on this many parts of the rows; 10 when no number is given
+    /// Measure how well the clusters come back on this many parts of the rows; 10 without a number
     /// [default: 0]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
     #[arg(help_heading = METHOD)]
