@@ -410,12 +410,14 @@ mod tests {
         let context = Context::new(2, &Silent).unwrap();
         let four: Samples<'_> = DenseRef::new(&x, 4, 2).unwrap().into();
         let scaling = Scaling::fit(&four, None, Scale::Idf, &context).unwrap();
-        let idf = |present: f64| ((1.0 + 4.0) / (1.0 + present)).ln() + 1.0f64;
+        let idf = |present: f64| (4.0 / present).ln() + 1.0f64;
         assert!((scaling.factor[0] - idf(4.0)).abs() < 1e-15);
         assert!((scaling.factor[1] - idf(1.0)).abs() < 1e-15);
         let two: Samples<'_> = DenseRef::new(&x[..4], 2, 2).unwrap().into();
         let weighted = Scaling::fit(&two, Some(&[1.0, 3.0]), Scale::Idf, &context).unwrap();
         assert_eq!(weighted.factor, scaling.factor);
+        let half = Scaling::fit(&two, Some(&[0.5, 1.5]), Scale::Idf, &context).unwrap();
+        assert_eq!(half.factor, scaling.factor);
         let table = Table::new(four, &scaling);
         let (mut first, mut second) = ([0.0; 2], [0.0; 2]);
         table.row(0, &mut first);

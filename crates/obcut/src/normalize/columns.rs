@@ -160,8 +160,10 @@ impl Columns {
         if kind != Scale::Idf {
             return self.means();
         }
-        // Smooth, as if one more document had every word.
-        let idf = |present: &f64| ((1.0 + self.weight) / (1.0 + present)).ln() + 1.0;
+        // Not smoothed by another document: the unit of the weights must not matter.
+        let idf = |present: &f64| {
+            if *present > 0.0 { (self.weight / present).ln() + 1.0 } else { 1.0 }
+        };
         self.present.iter().map(idf).collect()
     }
 

@@ -28,9 +28,9 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// No turn yet.
+    /// No turn, and none that is wanted.
     pub fn none() -> Self {
-        Self { values: Vec::new(), stop: StopReason::MaxIter }
+        Self { values: Vec::new(), stop: StopReason::Labels }
     }
 }
 

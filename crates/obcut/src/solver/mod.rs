@@ -220,6 +220,7 @@ fn fit_checked(
         }
     }
     let mut kept = kept.expect("n_init > 0 by check");
+    context.set_restart(0, 1);
 
     let (rows, mut model) = clock.time(Stage::Finish, || {
         context.report(Stage::Finish, 0, 0, None)?;
