@@ -108,10 +108,10 @@ fn k_can_be_chosen_and_the_result_explained() {
 fn the_stability_of_clusters_is_told_when_asked_for() {
     let folder = Folder::new();
     folder.write("x.csv", blobs(90));
-    let run = folder.run("cluster x.csv -k 3 --drop class --explain -o l.csv --stability").ok();
+    let run = folder.run("cluster --stability x.csv -k 3 --drop class --explain -o l.csv").ok();
     assert!(run.stderr.contains("ARI 1.000 over 10 resamples"), "{}", run.stderr);
     assert_eq!(run.stderr.matches(", stability 1.00").count(), 3, "{}", run.stderr);
-    let args = "cluster x.csv -k 3 --drop class --stability 2 --json -o j.csv --report r.html";
+    let args = "cluster x.csv -k 3 --drop class --stability=2 --json -o j.csv --report r.html";
     let json = folder.run(args).ok().json();
     assert_eq!(json["settings"]["stability"], 2);
     assert_eq!(json["explanation"]["stability"], 1.0);

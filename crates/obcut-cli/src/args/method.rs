@@ -66,8 +66,8 @@ pub struct MethodArgs {
     pub noise: Option<Noise>,
     /// Measure how well the clusters come back on this many parts of the rows; 10 without a number
     /// [default: 0]
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
-    #[arg(help_heading = METHOD)]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "10", help_heading = METHOD)]
     pub stability: Option<usize>,
     /// Where the labels start: spectral, kmeans, or a file of labels [default: spectral]
     #[arg(long, value_name = "START", help_heading = METHOD)]
