@@ -81,6 +81,9 @@ const LOCAL: usize = 2;
 /// Nearest rows in the graphs of the automatic choice.
 const FEW_NEIGHBORS: [usize; 2] = [5, 10];
 
+/// Cells of k centres from which the trial of candidates takes half as many rows: it costs most there.
+const COSTLY_CENTERS: usize = 20_000;
+
 /// Restarts of small tables, by their distinct rows: few rows leave more to chance.
 const RESTARTS: [(usize, usize); 2] = [(1000, 6), (2500, 3)];
 
@@ -92,7 +95,7 @@ impl Plan {
             sources: Vec::new(),
             jobs: Vec::new(),
             ruler: 0,
-            trial_rows: trial_rows(params.effort),
+            trial_rows: trial_rows(params.effort, k * d),
             capped: None,
             n_units: n,
             n_init: params.n_init,
@@ -243,10 +246,11 @@ fn sets(effort: Effort) -> (usize, usize) {
     }
 }
 
-/// Rows that the candidates are judged on.
-fn trial_rows(effort: Effort) -> usize {
+/// Rows that the candidates are judged on, by the cells of k centres.
+fn trial_rows(effort: Effort, cells: usize) -> usize {
     match effort {
         Effort::Fast => 10_000,
+        Effort::Auto if cells > COSTLY_CENTERS => 10_000,
         Effort::Auto => 20_000,
         Effort::Thorough => 100_000,
     }

@@ -204,11 +204,17 @@ impl Problem<'_> {
         let row_weight = self.row_weight * total / self.total;
         let trial = Problem { rows: &part, start: given, total, row_weight, ..*self };
         let sources = clock.time(Stage::Graph, || trial.sources(anchors, context))?;
+        // A graph of nearest rows that all rows cannot afford is not tried, unless it is asked for.
+        let afforded = |job: &&Job| !matches!(job, Job::Rows(_)) || self.may_use_all_rows();
+        let mut jobs: Vec<Job> = plan.jobs.iter().filter(afforded).cloned().collect();
+        if jobs.is_empty() {
+            jobs.clone_from(&plan.jobs);
+        }
         let (choice, mut tree) = clock.time(Stage::Choose, || {
-            context.report(Stage::Choose, 0, plan.jobs.len(), None)?;
+            context.report(Stage::Choose, 0, jobs.len(), None)?;
             let row_graph = RowGraph::new(&part, MANY + 1, context)?;
             let choice = trial.choose(
-                &plan.jobs,
+                &jobs,
                 graphs(&sources, plan.ruler),
                 anchors,
                 &row_graph,
