@@ -127,7 +127,9 @@ class OBCut(
     tol : float, default=1e-05
         Learning stops when the objective changes by less.
     n_init : int, default=1
-        Restarts; the best by a score without labels is kept.
+        Restarts; the best by a score without labels is kept. With 1, ``graph="auto"``
+        starts tables of up to 1,000 distinct rows six times and those of up to 2,500
+        three times.
     random_state : int, RandomState instance or None, default=None
         Seed. A number is the ``--seed`` of the command.
     n_jobs : int or None, default=None

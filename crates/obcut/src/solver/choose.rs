@@ -304,9 +304,10 @@ impl Problem<'_> {
                 vectors,
                 labelled: Labelled { labels, n_fragments, turns: Turns::none() },
             };
-            // As many components as clusters: more eigenvectors would look inside them.
+            // As many components as clusters: more eigenvectors would look inside them. Those of a sample need
+            // not be components of all rows.
             let (of_row, mass) = neighbors::components(&graph, rows.weights);
-            if mass.len() == k {
+            if mass.len() == k && rows.table.n() == self.plan.n_units {
                 found.push(proposal(k, of_row));
             }
             let spectrum =
