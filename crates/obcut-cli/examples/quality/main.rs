@@ -29,7 +29,7 @@
 //!
 //! Rows are shuffled by the seed before every fit, so that nothing can profit from a sorted file.
 //! Labels are read by the scorer alone, except where a table says that they choose lambda. Which
-//! sets may choose rules of the engine is told in `protocol.rs`, and nowhere else.
+//! sets may choose rules of the engine is listed in `protocol.rs` alone.
 
 mod generate;
 mod harness;
