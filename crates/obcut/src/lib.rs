@@ -46,6 +46,7 @@ pub mod table;
 
 mod cut;
 mod means;
+mod mixture;
 mod units;
 
 pub use clusterer::{Clusterer, Clustering, Run};

@@ -444,3 +444,39 @@ fn a_small_group_that_nothing_links_to_the_rest_is_a_cluster_on_every_graph() {
         assert_eq!(found.model.cluster_sizes(), [480.0, 20.0], "{graph}");
     }
 }
+
+#[test]
+fn gaussian_groups_that_touch_are_separated_by_their_mixture() {
+    // 1,900 and 100 rows, centres 5 deviations apart; the second group is narrow in one direction.
+    let mut random = common::Numbers(11);
+    let mut normal = || {
+        let (u, v) = (random.unit().max(1e-12), random.unit());
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    };
+    let mut x = Vec::new();
+    for i in 0..2000 {
+        let second = i >= 1900;
+        x.push(if second { 5.0 } else { 0.0 } + normal());
+        x.push(normal() * if second { 0.4 } else { 1.0 });
+    }
+    let truth: Vec<u32> = (0..2000).map(|i| u32::from(i >= 1900)).collect();
+    // The Bayes rule knows the groups.
+    let bayes: Vec<u32> = (x.chunks_exact(2))
+        .map(|row| {
+            let first = 0.95f64.ln() - 0.5 * (row[0].powi(2) + row[1].powi(2));
+            let square = (row[0] - 5.0).powi(2) + (row[1] / 0.4).powi(2);
+            u32::from(0.05f64.ln() - 0.4f64.ln() - 0.5 * square > first)
+        })
+        .collect();
+    let table = matrix(x, 2000, 2);
+    let ari = |labels: &[u32]| obcut::metrics::scores(labels, &truth).unwrap().ari;
+    for seed in 0..3 {
+        let fit = fit_ok(&table, None, &Params { seed, ..Params::new(2) });
+        let kept = fit.trace.tried.iter().find(|tried| tried.kept).unwrap();
+        assert_eq!(kept.graph, "mixture");
+        let (found, best) = (ari(&fit.labels), ari(&bayes));
+        assert!(found > best - 0.02, "{found} {best}");
+        let again = fit.model.predict(&table.samples().unwrap(), 0, &Silent).unwrap();
+        assert_eq!(again, fit.labels);
+    }
+}

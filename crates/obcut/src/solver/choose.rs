@@ -5,7 +5,8 @@
 //! - the spectra of the graphs between rows and anchors and of the graph of nearest rows, each with
 //!   several numbers of eigenvectors from one eigenproblem, and several starts of the last k-means;
 //! - a minimum spanning tree of the rows (see [`crate::graph::tree`]);
-//! - k-means on the rows.
+//! - k-means on the rows;
+//! - a mixture of Gaussians (see [`crate::mixture`]), from the best labels of every kind above.
 //!
 //! All of them are judged by one score (see [`super::judge`]), and the best is kept.
 
@@ -23,6 +24,7 @@ use crate::graph::spectral::{self, Coordinates, DISCRETISE};
 use crate::graph::tree::{self, Edge, Tree};
 use crate::kmeans::{self, Schedule, Seeding, Weighted};
 use crate::matrix::DenseRef;
+use crate::mixture::Mixture;
 use crate::normalize::Scaling;
 use crate::observer::Stage;
 use crate::parallel::Context;
@@ -33,7 +35,7 @@ use crate::solver::judge::{FEW, Judge, MANY, Verdict, unreliable};
 use crate::solver::params::GraphKind;
 use crate::solver::plan::{Job, Way, WayStart};
 use crate::solver::problem::{Labelled, Problem};
-use crate::solver::update::labels::fill_empty;
+use crate::solver::update::labels::{fill_empty, median};
 use crate::table::Table;
 
 /// Weight from which a component of the graph of nearest rows can be a cluster when it stands apart.
@@ -58,6 +60,17 @@ const CORE: usize = 5;
 /// Thresholds of the guard on small clusters in a tree.
 const GUARDS: [f64; 3] = [0.1, 0.3, 0.5];
 
+/// Columns of a table that mixtures of Gaussians are tried on, rows for every number in a covariance, and
+/// multiplications of one of their iterations, at most.
+const MIXTURE_COLUMNS: usize = 20;
+const MIXTURE_ROWS: f64 = 2.0;
+const MIXTURE_WORK: f64 = 2e8;
+/// Misfit times the root of the number of rows up to which the rows are taken for Gaussian, the misfit up to
+/// which they are in any case, and what the score of such a mixture is multiplied by.
+const GAUSSIAN: f64 = 1.1;
+const NEARLY_GAUSSIAN: f64 = 0.01;
+const RAISED: f64 = 2.0;
+
 /// k-means on the rows, one start.
 const ONE_START: Schedule =
     Schedule { seeding: Seeding::Greedy, iterations: 50, tol: 1e-4, ..Schedule::ALL_ROWS };
@@ -65,7 +78,7 @@ const ONE_START: Schedule =
 /// A candidate that was tried, with what the choice went by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
-    /// Kinds of links, joined by a plus; `tree` and `kmeans` have none.
+    /// Kinds of links, joined by a plus; `tree`, `kmeans` and `mixture` have none.
     pub graph: String,
     /// Where the labels started.
     pub start: String,
@@ -92,6 +105,7 @@ struct Proposal {
     /// Eigenvectors of its start, 0 for starts that are not spectral.
     vectors: usize,
     labelled: Labelled,
+    mixture: Option<Mixture>,
 }
 
 /// A proposal that was judged.
@@ -102,6 +116,8 @@ pub(crate) struct Candidate {
     pub vectors: usize,
     pub labelled: Labelled,
     pub verdict: Verdict,
+    /// The model that the labels come from, of mixtures.
+    pub mixture: Option<Mixture>,
 }
 
 /// The outcome of a trial.
@@ -161,20 +177,24 @@ impl Problem<'_> {
         let (rows, k) = (self.rows, self.params.n_clusters);
         let judge = Judge::new(&row_graph.near, rows.weights, k, context)?;
         let (quiet, done) = (context.quietly(), AtomicUsize::new(0));
+        let judged = |job: &Job, proposal: Proposal| {
+            let Proposal { graph, start, vectors, mut labelled, mixture } = proposal;
+            fill_empty(&mut labelled.labels, rows.keys, k, stream.named("fill"));
+            let verdict = judge.verdict(&labelled.labels);
+            let job = job.clone();
+            Candidate { job, graph, start, vectors, labelled, verdict, mixture }
+        };
         let run = |job: &Job| {
             let candidates = match job {
                 Job::Anchors(way) => self.by_anchors(way, sources, anchors, stream, &quiet)?,
                 Job::Rows(s) => self.by_rows(*s, (ruler, anchors), row_graph, stream, &quiet)?,
                 Job::Tree => self.by_tree(row_graph, &quiet)?,
                 Job::Means => self.by_means(stream, &quiet)?,
+                // These need the labels of the others.
+                Job::Mixture => Vec::new(),
             };
-            let judge = |proposal: Proposal| {
-                let Proposal { graph, start, vectors, mut labelled } = proposal;
-                fill_empty(&mut labelled.labels, rows.keys, k, stream.named("fill"));
-                let verdict = judge.verdict(&labelled.labels);
-                Candidate { job: job.clone(), graph, start, vectors, labelled, verdict }
-            };
-            let judged: Vec<Candidate> = candidates.into_iter().map(judge).collect();
+            let judged: Vec<Candidate> =
+                candidates.into_iter().map(|proposal| judged(job, proposal)).collect();
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             context.report(Stage::Choose, done, jobs.len(), None)?;
             Ok::<_, Error>(judged)
@@ -192,8 +212,15 @@ impl Problem<'_> {
         }
         // A tree that is cut wherever its edges are long must not cut through anything.
         all.retain(|c| c.job != Job::Tree || c.start.starts_with("guard") || c.verdict.is_apart());
-        let verdicts = verdicts(&all);
-        let scores: Vec<f64> = verdicts.iter().map(|v| v.score(g, many)).collect();
+        if jobs.contains(&Job::Mixture) && !many {
+            let mixtures = self.by_mixture(&all, &quiet)?;
+            all.extend(mixtures.into_iter().map(|proposal| judged(&Job::Mixture, proposal)));
+        }
+        let score = |c: &Candidate| match c.mixture {
+            Some(_) => RAISED * c.verdict.score_of_groups(g),
+            None => c.verdict.score(g, many),
+        };
+        let scores: Vec<f64> = all.iter().map(score).collect();
         let mut best = 0;
         for at in 0..scores.len() {
             if scores[at] > scores[best] {
@@ -225,6 +252,7 @@ impl Problem<'_> {
             start: way.start.name().to_string(),
             vectors,
             labelled,
+            mixture: None,
         };
         if way.start != WayStart::Spectral {
             let means = match way.start {
@@ -303,6 +331,7 @@ impl Problem<'_> {
                 start: WayStart::Spectral.name().to_string(),
                 vectors,
                 labelled: Labelled { labels, n_fragments, turns: Turns::none() },
+                mixture: None,
             };
             // As many components as clusters: more eigenvectors would look inside them. Those of a sample need
             // not be components of all rows.
@@ -354,7 +383,13 @@ impl Problem<'_> {
             .into_iter()
             .map(|(labels, word)| {
                 let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
-                Proposal { graph: "tree".to_string(), start: word, vectors: 0, labelled }
+                Proposal {
+                    graph: "tree".to_string(),
+                    start: word,
+                    vectors: 0,
+                    labelled,
+                    mixture: None,
+                }
             })
             .collect())
     }
@@ -372,9 +407,63 @@ impl Problem<'_> {
             let labels = kmeans::assign(rows.table, &rows.table.points(centers.values), context)?;
             let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
             let name = WayStart::KMeans.name().to_string();
-            found.push(Proposal { graph: name.clone(), start: name, vectors: 0, labelled });
+            let graph = name.clone();
+            found.push(Proposal { graph, start: name, vectors: 0, labelled, mixture: None });
         }
         Ok(found)
+    }
+
+    /// Candidates from mixtures of Gaussians, one from the best labels of every job. Only those that describe
+    /// the rows are candidates.
+    fn by_mixture(
+        &self,
+        found: &[Candidate],
+        context: &Context<'_>,
+    ) -> Result<Vec<Proposal>, Error> {
+        let (rows, k, g) = (self.rows, self.params.n_clusters, self.params.balance);
+        let (n, d) = (rows.table.n() as f64, rows.table.d());
+        let numbers = k as f64 * (d * (d + 3) / 2) as f64;
+        let work = n * k as f64 * (d * d) as f64;
+        let too_wide = d > MIXTURE_COLUMNS || rows.table.is_sparse();
+        if too_wide || n < MIXTURE_ROWS * numbers || work > MIXTURE_WORK {
+            return Ok(Vec::new());
+        }
+        let mut starts: Vec<&Candidate> = Vec::new();
+        for candidate in found {
+            let score = |c: &Candidate| c.verdict.score(g, false);
+            match starts.iter_mut().find(|start| start.job == candidate.job) {
+                Some(best) if score(candidate) > score(best) => *best = candidate,
+                Some(_) => {}
+                None => starts.push(candidate),
+            }
+        }
+        let fit = |at: usize| {
+            let labels = &starts[at].labelled.labels;
+            Mixture::fit(rows, labels, k, median(rows.weights), context)
+        };
+        let mut proposals: Vec<Proposal> = Vec::new();
+        for (mixture, start) in context.each(starts.len(), fit)?.into_iter().zip(&starts) {
+            let Some(mixture) = mixture? else { continue };
+            if !self.follow(&mixture) {
+                continue;
+            }
+            let labels = mixture.labels(rows.table, context)?;
+            let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
+            proposals.push(Proposal {
+                graph: "mixture".to_string(),
+                start: start.graph.clone(),
+                vectors: 0,
+                labelled,
+                mixture: Some(mixture),
+            });
+        }
+        Ok(proposals)
+    }
+
+    /// Whether the rows follow a mixture.
+    fn follow(&self, mixture: &Mixture) -> bool {
+        let n = self.total / median(self.rows.weights);
+        mixture.misfit <= (GAUSSIAN / n.sqrt()).max(NEARLY_GAUSSIAN)
     }
 
     /// Weight from which a component can be a cluster when it stands apart.

@@ -137,12 +137,20 @@ pub(crate) fn unreliable(verdicts: &[Verdict], g: f64) -> bool {
 impl Verdict {
     /// The score, the larger the better; `g` is the setting `balance`.
     pub fn score(&self, g: f64, unreliable: bool) -> f64 {
-        let part = |association: f64| (1.0 - association).max(0.0);
-        let cut = |association: f64| part(association) + NOTHING;
-        let touching = (part(self.width) / TOUCHING).min(1.0);
+        let touching = ((1.0 - self.width).max(0.0) / TOUCHING).min(1.0);
+        self.score_with(g * (1.0 + CROWDED * touching), unreliable)
+    }
+
+    /// The score of clusters that are known not to be splinters: sizes count alike wherever they touch.
+    pub fn score_of_groups(&self, g: f64) -> f64 {
+        self.score_with(g, false)
+    }
+
+    fn score_with(&self, exponent: f64, unreliable: bool) -> f64 {
+        let cut = |association: f64| (1.0 - association).max(0.0) + NOTHING;
         let cut =
             if unreliable { cut(self.many) } else { (cut(self.width) * cut(self.some)).sqrt() };
-        self.balance.max(0.0).powf(g * (1.0 + CROWDED * touching)) / cut
+        self.balance.max(0.0).powf(exponent) / cut
     }
 
     /// Whether all clusters stand apart from each other.

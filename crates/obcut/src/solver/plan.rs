@@ -45,6 +45,8 @@ pub(crate) enum Job {
     Tree,
     /// k-means on the rows.
     Means,
+    /// A mixture of Gaussians, from the labels of the other candidates.
+    Mixture,
 }
 
 /// A graph made of sources, and a start.
@@ -154,13 +156,14 @@ impl Plan {
         let used = match job {
             Job::Anchors(way) => way.sources.clone(),
             Job::Rows(_) => vec![self.ruler],
-            Job::Tree | Job::Means => Vec::new(),
+            Job::Tree | Job::Means | Job::Mixture => Vec::new(),
         };
-        let job = match job {
+        let jobs = match job {
             Job::Anchors(way) => {
-                Job::Anchors(Way { sources: (0..used.len()).collect(), start: way.start })
+                vec![Job::Anchors(Way { sources: (0..used.len()).collect(), start: way.start })]
             }
-            other => other.clone(),
+            Job::Mixture => vec![Job::Means, Job::Mixture],
+            other => vec![other.clone()],
         };
         let mut blocks = Vec::new();
         let mut sources: Vec<Part> = used.iter().map(|&s| self.sources[s]).collect();
@@ -180,7 +183,7 @@ impl Plan {
         Self {
             blocks,
             sources,
-            jobs: vec![job],
+            jobs,
             ruler: 0,
             trial_rows,
             capped: None,
@@ -285,7 +288,7 @@ fn jobs(params: &Params, sampled: bool) -> Vec<Job> {
         if params.effort != Effort::Fast {
             jobs.splice(0..0, FEW_NEIGHBORS.map(Job::Rows));
         }
-        jobs.extend([Job::Tree, Job::Means]);
+        jobs.extend([Job::Tree, Job::Means, Job::Mixture]);
     }
     jobs
 }

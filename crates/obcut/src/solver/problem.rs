@@ -262,7 +262,10 @@ impl Problem<'_> {
                 let k = self.params.n_clusters;
                 let rule = Rule::votes(&part_graph, &best.labelled.labels, part.weights, k);
                 let graph = clock.time(Stage::Graph, || self.graph_of(&way, anchors, context))?;
-                let mut labels = rule.label(&graph, context)?;
+                let mut labels = match &best.mixture {
+                    Some(mixture) => mixture.labels(rows.table, context)?,
+                    None => rule.label(&graph, context)?,
+                };
                 for (&i, &label) in sample.chosen.iter().zip(&best.labelled.labels) {
                     labels[i as usize] = label;
                 }
