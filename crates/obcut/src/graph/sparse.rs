@@ -90,19 +90,19 @@ impl Graph {
         degrees
     }
 
-    /// For every anchor the rows that hold it, ascending, with the edge's position.
-    pub(crate) fn by_column(&self) -> (Vec<usize>, Vec<(u32, usize)>) {
+    /// For every anchor the rows that hold it, ascending, with the edge's position within the row.
+    pub(crate) fn by_column(&self) -> (Vec<usize>, Vec<(u32, u32)>) {
         let mut offsets = vec![0usize; self.n_cols + 1];
         self.columns.iter().for_each(|&m| offsets[m as usize + 1] += 1);
         for m in 0..self.n_cols {
             offsets[m + 1] += offsets[m];
         }
         let mut place = offsets.clone();
-        let mut entries = vec![(0u32, 0usize); self.columns.len()];
+        let mut entries = vec![(0u32, 0u32); self.columns.len()];
         for i in 0..self.n_rows() {
-            for p in self.offsets[i]..self.offsets[i + 1] {
-                let m = self.columns[p] as usize;
-                entries[place[m]] = (i as u32, p);
+            for (at, &m) in self.row(i).0.iter().enumerate() {
+                let m = m as usize;
+                entries[place[m]] = (i as u32, at as u32);
                 place[m] += 1;
             }
         }

@@ -185,12 +185,12 @@ fn affinity(graph: &Graph, weights: &[f64], context: &Context<'_>) -> Result<Vec
     let degrees: Vec<f64> = (0..graph.n_rows()).map(|i| graph.row(i).1.iter().sum()).collect();
     let mut affinity = vec![0.0; m * m];
     context.each_into(&mut affinity, m, |a, out| {
-        for &(i, p) in &entries[offsets[a]..offsets[a + 1]] {
-            let i = i as usize;
-            let share = weights[i] * graph.values[p] / degrees[i];
+        for &(i, at) in &entries[offsets[a]..offsets[a + 1]] {
+            let (i, at) = (i as usize, at as usize);
+            let (columns, values) = graph.row(i);
+            let share = weights[i] * values[at] / degrees[i];
             // Columns ascend, and the other half is the same.
-            let row = graph.offsets[i]..p + 1;
-            for (&b, v) in graph.columns[row.clone()].iter().zip(&graph.values[row]) {
+            for (&b, v) in columns[..=at].iter().zip(&values[..=at]) {
                 out[b as usize] += share * v;
             }
         }
@@ -240,7 +240,7 @@ fn inverse_roots(graph: &Graph, weights: &[f64], repair: &Repair) -> Vec<f64> {
 /// The scaled affinity times a block (M × width), from the edges alone.
 fn product(
     graph: &Graph,
-    (offsets, entries): &(Vec<usize>, Vec<(u32, usize)>),
+    (offsets, entries): &(Vec<usize>, Vec<(u32, u32)>),
     weights: &[f64],
     (scale, repair): (&[f64], &Repair),
     x: &[f64],
@@ -271,9 +271,9 @@ fn product(
     context.map_into(m, &mut out, width, |range, out| {
         for (a, out) in range.zip(out.chunks_exact_mut(width)) {
             out.copy_from_slice(&total);
-            for &(i, p) in &entries[offsets[a]..offsets[a + 1]] {
+            for &(i, at) in &entries[offsets[a]..offsets[a + 1]] {
                 let i = i as usize;
-                axpy(graph.values[p], &middle[i * width..(i + 1) * width], out);
+                axpy(graph.row(i).1[at as usize], &middle[i * width..(i + 1) * width], out);
             }
         }
     })?;

@@ -302,14 +302,16 @@ impl Problem<'_> {
         let mut before = None;
         let n = rows.table.n();
         let starts = if n <= SMALL_ROWS { STARTS.0 } else { STARTS.1 };
-        // As many vectors as clusters are never the best choice here.
-        let mut numbers = match self.plan.only_vectors {
+        // As many vectors as clusters are never the best choice here, and twice as many sometimes are.
+        let numbers = match self.plan.only_vectors {
             Some(q) => vec![if q < n { q } else { k }],
-            None => vectors(k, n),
+            None => {
+                let mut numbers = vectors(k, n);
+                numbers.push(2 * k);
+                numbers.retain(|&q| q > k && q < n);
+                if numbers.is_empty() { vec![k] } else { numbers }
+            }
         };
-        if numbers.len() > 1 {
-            numbers.remove(0);
-        }
         let most = numbers.last().copied().unwrap_or(k);
         // The eigenvectors of the anchors are near those of the rows.
         let of_column = self.plan.layout(&self.plan.ruling_way()).anchor_of_column();

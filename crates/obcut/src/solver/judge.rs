@@ -38,8 +38,8 @@ const WIDTH_AT: usize = 5;
 /// Added to a cut: what a cut of nothing counts as.
 const NOTHING: f64 = 1e-3;
 /// Cut on the graph of one width from which clusters touch, and how much more balance counts there.
-const TOUCHING: f64 = 0.01;
-const CROWDED: f64 = 48.0;
+const TOUCHING: f64 = 0.007;
+const CROWDED: f64 = 84.0;
 /// Association on the graph of one width from which clusters stand apart, and the share of a cluster's
 /// links to its few nearest rows that may leave it.
 const APART: (f64, f64) = (0.9985, 0.05);

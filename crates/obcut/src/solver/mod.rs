@@ -24,6 +24,7 @@ pub(crate) mod score;
 pub(crate) mod spread;
 mod stability;
 pub mod trace;
+mod trial;
 mod typical;
 pub(crate) mod update;
 

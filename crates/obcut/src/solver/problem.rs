@@ -5,21 +5,18 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
-use crate::graph::layout::{Layout, Part};
+use crate::graph::layout::Layout;
 use crate::graph::spectral::{self, Coordinates, DISCRETISE};
 use crate::graph::tree::Edge;
 use crate::kmeans::{self, Weighted};
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::{Stream, shuffled};
-use crate::solver::choose::{self, Choice, RowGraph};
 use crate::solver::cutting::{self, Turns, Visits, cut};
 use crate::solver::init;
-use crate::solver::judge::{MANY, SOME};
 use crate::solver::learn::{Loop, State};
 use crate::solver::params::{Formulation, GraphKind, Init, LambdaScale, Learn, Params, SweepOrder};
 use crate::solver::plan::{Block, Job, Plan, Way, WayStart};
-use crate::solver::rule::Rule;
 use crate::solver::score::{association, score};
 use crate::solver::trace::{Clock, Trace};
 use crate::solver::update::embedding;
@@ -27,13 +24,6 @@ use crate::solver::update::graph::Support;
 use crate::solver::update::labels::fill_empty;
 use crate::table::Table;
 
-/// Share of all pairs of rows that a search for nearest rows looks at, and what it may cost.
-const SEARCHED: f64 = 0.1;
-const SEARCH_WORK: f64 = 5e11;
-/// Rows times squared columns of a basis that the spectrum of all rows may cost.
-const SPECTRUM_WORK: f64 = 4e9;
-/// Share of the rows by which a dearer graph must label better.
-const CLEARLY: f64 = 0.003;
 /// Association on a graph from which no link is cut.
 const UNLINKED: f64 = 0.9999;
 /// Iterations of the learning loop when it is only tried (`Learn::Auto`).
@@ -156,200 +146,6 @@ impl Problem<'_> {
         Ok(candidate)
     }
 
-    /// Tries all jobs, on a part of the rows when they are many, and continues with the best on all.
-    fn select(
-        &self,
-        anchors: &[f64],
-        stream: Stream,
-        context: &Context<'_>,
-        clock: &mut Clock,
-    ) -> Result<Candidate, Error> {
-        let (plan, rows) = (self.plan, self.rows);
-        fn graphs(sources: &[Graph], ruler: usize) -> (&[Graph], &Graph) {
-            (sources, &sources[ruler])
-        }
-        if rows.table.n() <= plan.trial_rows {
-            let sources = clock.time(Stage::Graph, || self.sources(anchors, context))?;
-            let (choice, row_graph) = clock.time(Stage::Choose, || {
-                context.report(Stage::Choose, 0, plan.jobs.len(), None)?;
-                let row_graph = RowGraph::new(rows, MANY + 1, context)?;
-                let choice = self.choose(
-                    &plan.jobs,
-                    graphs(&sources, plan.ruler),
-                    anchors,
-                    &row_graph,
-                    stream,
-                    context,
-                )?;
-                Ok::<_, Error>((choice, row_graph))
-            })?;
-            let Choice { best, tried, score } = choice;
-            let procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
-            let way = self.ruler_for(&best, &sources);
-            let graph = self.join(&way, &sources).into_owned();
-            let mut candidate = self.candidate(&way, anchors, graph, best.labelled, score);
-            candidate.procedure = procedure;
-            candidate.trace.tried = tried;
-            candidate.components = self.components(&candidate.labels, &row_graph);
-            candidate.tree = row_graph.tree();
-            return Ok(candidate);
-        }
-        let sample = rows.sample(plan.trial_rows, stream.named("trial"), context)?;
-        let table = sample.table()?;
-        let part = sample.rows(&table);
-        let given: Option<Vec<u32>> = (self.start.as_ref())
-            .map(|labels| sample.chosen.iter().map(|&i| labels[i as usize]).collect());
-        let total = part.weights.iter().sum();
-        // A cluster of ten rows shows as fewer in a part of them.
-        let row_weight = self.row_weight * total / self.total;
-        let trial = Problem { rows: &part, start: given, total, row_weight, ..*self };
-        let sources = clock.time(Stage::Graph, || trial.sources(anchors, context))?;
-        // A graph of nearest rows that all rows cannot afford is not tried, unless it is asked for.
-        let afforded = |job: &&Job| !matches!(job, Job::Rows(_)) || self.may_use_all_rows();
-        let mut jobs: Vec<Job> = plan.jobs.iter().filter(afforded).cloned().collect();
-        if jobs.is_empty() {
-            jobs.clone_from(&plan.jobs);
-        }
-        let (choice, mut tree) = clock.time(Stage::Choose, || {
-            context.report(Stage::Choose, 0, jobs.len(), None)?;
-            let row_graph = RowGraph::new(&part, MANY + 1, context)?;
-            let choice = trial.choose(
-                &jobs,
-                graphs(&sources, plan.ruler),
-                anchors,
-                &row_graph,
-                stream,
-                context,
-            )?;
-            Ok::<_, Error>((choice, row_graph.tree()))
-        })?;
-        for edge in &mut tree {
-            (edge.a, edge.b) = (sample.chosen[edge.a as usize], sample.chosen[edge.b as usize]);
-        }
-        let Choice { best, tried, score } = choice;
-        let procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
-        let mut candidate = match &best.job {
-            Job::Anchors(way) => {
-                self.go(way, Some(best.vectors), anchors, stream, context, clock)?
-            }
-            Job::Rows(_) if self.may_use_all_rows() => {
-                let way = trial.ruler_for(&best, &sources);
-                let near = plan.ruling_way();
-                let ruler = clock.time(Stage::Graph, || self.graph_of(&near, anchors, context))?;
-                let job = [best.job.clone()];
-                let (choice, row_graph) = clock.time(Stage::Start, || {
-                    context.report(Stage::Start, 0, 0, None)?;
-                    let row_graph = RowGraph::new(rows, SOME + 1, context)?;
-                    let choice =
-                        self.choose(&job, (&[], &ruler), anchors, &row_graph, stream, context)?;
-                    Ok::<_, Error>((choice, row_graph))
-                })?;
-                let graph = if way == near {
-                    ruler
-                } else {
-                    clock.time(Stage::Graph, || self.graph_of(&way, anchors, context))?
-                };
-                let labelled = choice.best.labelled;
-                let mut candidate = self.candidate(&way, anchors, graph, labelled, score);
-                candidate.components = self.components(&candidate.labels, &row_graph);
-                tree = row_graph.tree();
-                candidate
-            }
-            // The labels of the part say what the anchors stand for, and these label all rows.
-            _ => {
-                let way = trial.ruler_for(&best, &sources);
-                let part_graph = trial.join(&way, &sources);
-                let k = self.params.n_clusters;
-                let rule = Rule::votes(&part_graph, &best.labelled.labels, part.weights, k);
-                let graph = clock.time(Stage::Graph, || self.graph_of(&way, anchors, context))?;
-                let mut labels = match &best.mixture {
-                    Some(mixture) => mixture.labels(rows.table, context)?,
-                    None => rule.label(&graph, context)?,
-                };
-                for (&i, &label) in sample.chosen.iter().zip(&best.labelled.labels) {
-                    labels[i as usize] = label;
-                }
-                let labelled = Labelled { labels, ..best.labelled };
-                self.candidate(&way, anchors, graph, labelled, score)
-            }
-        };
-        candidate.procedure = procedure;
-        candidate.score = score;
-        candidate.trace.tried = tried;
-        candidate.tree = tree;
-        Ok(candidate)
-    }
-
-    /// The graph whose anchors label rows: that of the candidate, or else the one whose votes do best on
-    /// rows that are left out. A dearer graph must be clearly better.
-    fn ruler_for(&self, best: &choose::Candidate, sources: &[Graph]) -> Way {
-        if let Job::Anchors(way) = &best.job {
-            return way.clone();
-        }
-        let rulers = self.plan.rulers();
-        let (labels, k) = (&best.labelled.labels, self.params.n_clusters);
-        let error = |way: &Way| {
-            let graph = self.join(way, sources);
-            Rule::left_out_error(&graph, labels, self.rows.weights, k)
-        };
-        let mut kept = (error(&rulers[0]), 0);
-        for (at, way) in rulers.iter().enumerate().skip(1) {
-            // What is nearly right cannot get clearly better.
-            if kept.0 > CLEARLY {
-                let error = error(way);
-                if error < kept.0 - CLEARLY {
-                    kept = (error, at);
-                }
-            }
-        }
-        rulers[kept.1].clone()
-    }
-
-    /// The graphs of all sources on the rows of the problem.
-    pub fn sources(&self, anchors: &[f64], context: &Context<'_>) -> Result<Vec<Graph>, Error> {
-        let widths: Vec<usize> = self.plan.sources.iter().map(Part::n_anchors).collect();
-        let table = self.rows.table;
-        Ok(self.build(table, &self.plan.all_sources(), anchors, context)?.split(&widths))
-    }
-
-    /// The graph of a way on the rows of the problem.
-    fn graph_of(&self, way: &Way, anchors: &[f64], context: &Context<'_>) -> Result<Graph, Error> {
-        let (layout, used) = self.plan.layout(way).compact(anchors, self.rows.table.d());
-        self.build(self.rows.table, &layout, &used, context)
-    }
-
-    /// Whether the graph of nearest rows of all rows, and its spectrum, cost no more than they are worth.
-    fn may_use_all_rows(&self) -> bool {
-        let (n, d) = (self.rows.table.n() as f64, self.rows.table.d() as f64);
-        let basis = 4.0 * self.params.n_clusters as f64 + 80.0;
-        SEARCHED * n * n * d <= SEARCH_WORK && n * basis * basis <= SPECTRUM_WORK
-    }
-
-    /// How the components of the graph of nearest rows lie in the clusters.
-    fn components(&self, labels: &[u32], row_graph: &RowGraph) -> Parts {
-        let (of_row, mass) = &row_graph.components;
-        let smallest = self.smallest();
-        let mut clusters = vec![std::collections::BTreeMap::new(); mass.len()];
-        for ((&component, &label), &w) in of_row.iter().zip(labels).zip(self.rows.weights) {
-            *clusters[component as usize].entry(label).or_insert(0.0) += w;
-        }
-        let sizeable = (0..mass.len()).filter(|&c| mass[c] >= smallest);
-        let mut main = vec![0usize; self.params.n_clusters];
-        let (mut n, mut split) = (0, 0);
-        for c in sizeable {
-            n += 1;
-            // A few rows elsewhere are not a part.
-            let parts = clusters[c].values().filter(|&&w| w >= smallest.min(0.1 * mass[c])).count();
-            split += usize::from(parts > 1);
-            let most = clusters[c].iter().max_by(|a, b| a.1.total_cmp(b.1));
-            if let Some((&label, _)) = most {
-                main[label as usize] += 1;
-            }
-        }
-        let merged = main.iter().map(|m| m.saturating_sub(1)).sum();
-        Parts { n, split, merged }
-    }
-
     /// Goes one way on all rows, with as many eigenvectors as clusters unless told otherwise.
     pub fn go(
         &self,
@@ -398,7 +194,7 @@ impl Problem<'_> {
         rows_per_anchor.is_none() && anchors.is_none() && self.plan.blocks == [block]
     }
 
-    fn candidate(
+    pub fn candidate(
         &self,
         way: &Way,
         anchors: &[f64],

@@ -1,0 +1,266 @@
+//! The automatic choice on the rows of a problem: on all of them, or on a sample when they are many.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::graph::layout::Part;
+use crate::graph::tree::Edge;
+use crate::observer::Stage;
+use crate::parallel::Context;
+use crate::random::Stream;
+use crate::solver::choose::{self, Choice, RowGraph};
+use crate::solver::judge::{MANY, SOME};
+use crate::solver::plan::{Job, Way};
+use crate::solver::problem::{Candidate, Labelled, Parts, Problem, Procedure};
+use crate::solver::rule::Rule;
+use crate::solver::trace::Clock;
+
+/// Share of all pairs of rows that a search for nearest rows looks at, and what it may cost.
+const SEARCHED: f64 = 0.1;
+const SEARCH_WORK: f64 = 5e11;
+/// Rows times squared columns of a basis that the spectrum of all rows may cost.
+const SPECTRUM_WORK: f64 = 4e9;
+/// Share of the rows by which a dearer graph must label better.
+const CLEARLY: f64 = 0.003;
+
+/// What the choice among all jobs found.
+struct Found {
+    choice: Choice,
+    /// Graphs between the rows and the anchors of every source.
+    sources: Vec<Graph>,
+    row_graph: RowGraph,
+    /// The graph whose anchors label rows.
+    ruler: Way,
+}
+
+/// What the choice on a sample leaves for all rows.
+struct Trial {
+    choice: Choice,
+    /// The rows of the sample, ascending.
+    chosen: Vec<u32>,
+    /// A minimum spanning tree of the sample.
+    tree: Vec<Edge>,
+    /// The graph whose anchors label rows, and what they stand for.
+    ruler: Way,
+    votes: Rule,
+}
+
+impl Problem<'_> {
+    /// Tries all jobs, on a sample when there are many rows, and continues with the best on all.
+    pub fn select(
+        &self,
+        anchors: &[f64],
+        stream: Stream,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Candidate, Error> {
+        if self.rows.table.n() > self.plan.trial_rows {
+            let trial = self.try_sample(anchors, stream, context, clock)?;
+            return self.after_trial(trial, anchors, stream, context, clock);
+        }
+        let Found { choice, sources, row_graph, ruler } =
+            self.find(&self.plan.jobs, anchors, stream, context, clock)?;
+        let Choice { best, tried, score } = choice;
+        let graph = self.join(&ruler, &sources).into_owned();
+        let mut candidate = self.candidate(&ruler, anchors, graph, best.labelled, score);
+        candidate.procedure = Procedure { job: best.job, vectors: best.vectors };
+        candidate.trace.tried = tried;
+        candidate.components = self.components(&candidate.labels, &row_graph);
+        candidate.tree = row_graph.tree();
+        Ok(candidate)
+    }
+
+    /// Tries some jobs on the rows of the problem.
+    fn find(
+        &self,
+        jobs: &[Job],
+        anchors: &[f64],
+        stream: Stream,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Found, Error> {
+        let sources = clock.time(Stage::Graph, || self.sources(anchors, context))?;
+        let (choice, row_graph) = clock.time(Stage::Choose, || {
+            context.report(Stage::Choose, 0, jobs.len(), None)?;
+            let row_graph = RowGraph::new(self.rows, MANY + 1, context)?;
+            let graphs = (&sources[..], &sources[self.plan.ruler]);
+            let choice = self.choose(jobs, graphs, anchors, &row_graph, stream, context)?;
+            Ok::<_, Error>((choice, row_graph))
+        })?;
+        let ruler = self.ruler_for(&choice.best, &sources);
+        Ok(Found { choice, sources, row_graph, ruler })
+    }
+
+    /// Tries all jobs that all rows can afford on a sample.
+    fn try_sample(
+        &self,
+        anchors: &[f64],
+        stream: Stream,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Trial, Error> {
+        let plan = self.plan;
+        let sample = self.rows.sample(plan.trial_rows, stream.named("trial"), context)?;
+        let table = sample.table()?;
+        let part = sample.rows(&table);
+        let given: Option<Vec<u32>> = (self.start.as_ref())
+            .map(|labels| sample.chosen.iter().map(|&i| labels[i as usize]).collect());
+        let total = part.weights.iter().sum();
+        // A cluster of ten rows shows as fewer in a part of them.
+        let row_weight = self.row_weight * total / self.total;
+        let trial = Problem { rows: &part, start: given, total, row_weight, ..*self };
+        // A graph of nearest rows that all rows cannot afford is not tried, unless it is asked for.
+        let afforded = |job: &&Job| !matches!(job, Job::Rows(_)) || self.may_use_all_rows();
+        let mut jobs: Vec<Job> = plan.jobs.iter().filter(afforded).cloned().collect();
+        if jobs.is_empty() {
+            jobs.clone_from(&plan.jobs);
+        }
+        let Found { choice, sources, row_graph, ruler } =
+            trial.find(&jobs, anchors, stream, context, clock)?;
+        let mut tree = row_graph.tree();
+        for edge in &mut tree {
+            (edge.a, edge.b) = (sample.chosen[edge.a as usize], sample.chosen[edge.b as usize]);
+        }
+        let graph = trial.join(&ruler, &sources);
+        let k = self.params.n_clusters;
+        let votes = Rule::votes(&graph, &choice.best.labelled.labels, part.weights, k);
+        Ok(Trial { choice, chosen: sample.chosen, tree, ruler, votes })
+    }
+
+    /// Labels all rows by what was best on a sample.
+    fn after_trial(
+        &self,
+        trial: Trial,
+        anchors: &[f64],
+        stream: Stream,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Candidate, Error> {
+        let Trial { choice, chosen, mut tree, ruler, votes } = trial;
+        let Choice { best, tried, score } = choice;
+        let mut procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
+        let mut candidate = match &best.job {
+            Job::Anchors(way) => {
+                self.go(way, Some(best.vectors), anchors, stream, context, clock)?
+            }
+            // Other numbers of neighbours and eigenvectors may be better for more rows.
+            Job::Rows(s) if self.may_use_all_rows() => {
+                let near = self.plan.ruling_way();
+                let start = clock.time(Stage::Graph, || self.graph_of(&near, anchors, context))?;
+                let mut jobs = self.plan.jobs.clone();
+                jobs.retain(|job| matches!(job, Job::Rows(_)));
+                if !jobs.contains(&best.job) {
+                    jobs.push(best.job.clone());
+                }
+                let (choice, row_graph) = clock.time(Stage::Start, || {
+                    context.report(Stage::Start, 0, 0, None)?;
+                    let row_graph = RowGraph::new(self.rows, SOME.max(*s) + 1, context)?;
+                    let graphs = (&[][..], &start);
+                    let choice =
+                        self.choose(&jobs, graphs, anchors, &row_graph, stream, context)?;
+                    Ok::<_, Error>((choice, row_graph))
+                })?;
+                let graph = if ruler == near {
+                    start
+                } else {
+                    clock.time(Stage::Graph, || self.graph_of(&ruler, anchors, context))?
+                };
+                let Choice { best, .. } = choice;
+                procedure = Procedure { job: best.job, vectors: best.vectors };
+                let mut candidate = self.candidate(&ruler, anchors, graph, best.labelled, score);
+                candidate.components = self.components(&candidate.labels, &row_graph);
+                tree = row_graph.tree();
+                candidate
+            }
+            // The labels of the sample say what the anchors stand for, and these label all rows.
+            _ => {
+                let graph = clock.time(Stage::Graph, || self.graph_of(&ruler, anchors, context))?;
+                let mut labels = match &best.mixture {
+                    Some(mixture) => mixture.labels(self.rows.table, context)?,
+                    None => votes.label(&graph, context)?,
+                };
+                for (&i, &label) in chosen.iter().zip(&best.labelled.labels) {
+                    labels[i as usize] = label;
+                }
+                let labelled = Labelled { labels, ..best.labelled };
+                self.candidate(&ruler, anchors, graph, labelled, score)
+            }
+        };
+        candidate.procedure = procedure;
+        candidate.score = score;
+        candidate.trace.tried = tried;
+        candidate.tree = tree;
+        Ok(candidate)
+    }
+
+    /// The graph whose anchors label rows: that of the candidate, or else the one whose votes do best on
+    /// rows that are left out. A dearer graph must be clearly better.
+    fn ruler_for(&self, best: &choose::Candidate, sources: &[Graph]) -> Way {
+        if let Job::Anchors(way) = &best.job {
+            return way.clone();
+        }
+        let rulers = self.plan.rulers();
+        let (labels, k) = (&best.labelled.labels, self.params.n_clusters);
+        let error = |way: &Way| {
+            let graph = self.join(way, sources);
+            Rule::left_out_error(&graph, labels, self.rows.weights, k)
+        };
+        let mut kept = (error(&rulers[0]), 0);
+        for (at, way) in rulers.iter().enumerate().skip(1) {
+            // What is nearly right cannot get clearly better.
+            if kept.0 > CLEARLY {
+                let error = error(way);
+                if error < kept.0 - CLEARLY {
+                    kept = (error, at);
+                }
+            }
+        }
+        rulers[kept.1].clone()
+    }
+
+    /// The graphs of all sources on the rows of the problem.
+    pub fn sources(&self, anchors: &[f64], context: &Context<'_>) -> Result<Vec<Graph>, Error> {
+        let widths: Vec<usize> = self.plan.sources.iter().map(Part::n_anchors).collect();
+        let table = self.rows.table;
+        Ok(self.build(table, &self.plan.all_sources(), anchors, context)?.split(&widths))
+    }
+
+    /// The graph of a way on the rows of the problem.
+    fn graph_of(&self, way: &Way, anchors: &[f64], context: &Context<'_>) -> Result<Graph, Error> {
+        let (layout, used) = self.plan.layout(way).compact(anchors, self.rows.table.d());
+        self.build(self.rows.table, &layout, &used, context)
+    }
+
+    /// Whether the graph of nearest rows of all rows, and its spectrum, cost no more than they are worth.
+    fn may_use_all_rows(&self) -> bool {
+        let (n, d) = (self.rows.table.n() as f64, self.rows.table.d() as f64);
+        let basis = 4.0 * self.params.n_clusters as f64 + 80.0;
+        SEARCHED * n * n * d <= SEARCH_WORK && n * basis * basis <= SPECTRUM_WORK
+    }
+
+    /// How the components of the graph of nearest rows lie in the clusters.
+    fn components(&self, labels: &[u32], row_graph: &RowGraph) -> Parts {
+        let (of_row, mass) = &row_graph.components;
+        let smallest = self.smallest();
+        let mut clusters = vec![BTreeMap::new(); mass.len()];
+        for ((&component, &label), &w) in of_row.iter().zip(labels).zip(self.rows.weights) {
+            *clusters[component as usize].entry(label).or_insert(0.0) += w;
+        }
+        let sizeable = (0..mass.len()).filter(|&c| mass[c] >= smallest);
+        let mut main = vec![0usize; self.params.n_clusters];
+        let (mut n, mut split) = (0, 0);
+        for c in sizeable {
+            n += 1;
+            // A few rows elsewhere are not a part.
+            let parts = clusters[c].values().filter(|&&w| w >= smallest.min(0.1 * mass[c])).count();
+            split += usize::from(parts > 1);
+            let most = clusters[c].iter().max_by(|a, b| a.1.total_cmp(b.1));
+            if let Some((&label, _)) = most {
+                main[label as usize] += 1;
+            }
+        }
+        let merged = main.iter().map(|m| m.saturating_sub(1)).sum();
+        Parts { n, split, merged }
+    }
+}
