@@ -27,7 +27,6 @@ const EDGE: f64 = 1e-12;
 
 /// Makes rows of B from anchors.
 pub(crate) struct Builder {
-    neighbors: usize,
     solver: RowSolver,
     parts: Vec<Linked>,
     n_columns: usize,
@@ -38,6 +37,8 @@ struct Linked {
     part: Part,
     /// Its first column.
     base: usize,
+    /// Links of a row to a set.
+    neighbors: usize,
     /// Gram matrices of the sets (global only).
     grams: Vec<Gram>,
 }
@@ -74,10 +75,11 @@ impl Builder {
             };
             let base = n_columns;
             n_columns += part.n_anchors();
-            Linked { part, base, grams }
+            let neighbors = part.links.unwrap_or(params.n_neighbors).max(1);
+            Linked { part, base, neighbors, grams }
         };
         let parts = layout.0.iter().map(linked).collect();
-        Self { neighbors: params.n_neighbors.max(1), solver: params.row_solver, parts, n_columns }
+        Self { solver: params.row_solver, parts, n_columns }
     }
 
     /// The rows of B for all rows of a table.
@@ -127,12 +129,12 @@ impl Builder {
             }
             GraphKind::Local => {
                 let Work { chosen, row, gram, .. } = work;
-                block.few_nearest(r, anchors, self.neighbors, chosen);
+                block.few_nearest(r, anchors, linked.neighbors, chosen);
                 block.local_gram(r, chosen, row, gram);
                 local(work);
             }
             GraphKind::Distance => {
-                let count = self.neighbors.saturating_add(1).min(per_set);
+                let count = linked.neighbors.saturating_add(1).min(per_set);
                 let Work { chosen, distances, .. } = work;
                 block.few_nearest(r, anchors, count, chosen);
                 block.distances(r, chosen, distances);
@@ -172,7 +174,7 @@ impl Builder {
             }
         }
         work.near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        work.near.truncate(self.neighbors);
+        work.near.truncate(linked.neighbors);
         work.near.sort_by_key(|p| p.1);
         let total: f64 = work.near.iter().map(|p| p.0).sum();
         let Part { first, n_sets, weight, .. } = linked.part;
@@ -280,6 +282,24 @@ mod tests {
         let graph = build(GraphKind::Distance, &[1.5], &anchors, 1, 2, 1);
         // Nearest 1 (.25), then 0 and 3 (2.25 each): the third distance equals the second.
         assert_eq!(graph.row(0), (&[1u32][..], &[1.0][..]));
+    }
+
+    #[test]
+    fn the_links_of_a_part_count_before_those_of_the_settings() {
+        let (d, x) = (3, Stream::new(1).values(3 * 20));
+        let anchors = Stream::new(2).values(3 * 30);
+        let scaling = Scaling::identity(d);
+        let table = Table::new(DenseRef::new(&x, 20, d).unwrap().into(), &scaling);
+        let points = table.points(anchors.clone());
+        let context = Context::new(1, &Silent).unwrap();
+        for kind in [GraphKind::Distance, GraphKind::Local, GraphKind::Global] {
+            let mut layout = Layout::single(kind, 30, 1);
+            layout.0[0].links = Some(7);
+            let params = Params { n_neighbors: 2, ..Params::new(2) };
+            let builder = Builder::new(&params, &layout, &points, 0.0);
+            let graph = builder.build(&table, &points, &context).unwrap();
+            assert_eq!(graph, build(kind, &x, &anchors, d, 7, 1));
+        }
     }
 
     #[test]

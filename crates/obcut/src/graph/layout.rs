@@ -19,6 +19,9 @@ pub(crate) struct Part {
     pub n_sets: usize,
     /// Share of a row's weight that lies on this part.
     pub weight: f64,
+    /// Links of a row to a set, where they are not as many as the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<usize>,
 }
 
 impl Part {
@@ -35,7 +38,7 @@ pub(crate) struct Layout(pub Vec<Part>);
 impl Layout {
     /// A graph of one kind on all anchors.
     pub fn single(kind: GraphKind, per_set: usize, n_sets: usize) -> Self {
-        Self(vec![Part { kind, first: 0, per_set, n_sets, weight: 1.0 }])
+        Self(vec![Part { kind, first: 0, per_set, n_sets, weight: 1.0, links: None }])
     }
 
     pub fn n_columns(&self) -> usize {
@@ -90,6 +93,7 @@ impl Layout {
                     && end.is_some_and(|end| end <= n_anchors)
                     && p.weight.is_finite()
                     && p.weight > 0.0
+                    && p.links != Some(0)
             })
     }
 }
@@ -123,7 +127,7 @@ mod tests {
     use super::*;
 
     fn part(kind: GraphKind, first: usize, per_set: usize, n_sets: usize) -> Part {
-        Part { kind, first, per_set, n_sets, weight: 0.5 }
+        Part { kind, first, per_set, n_sets, weight: 0.5, links: None }
     }
 
     #[test]
@@ -140,6 +144,16 @@ mod tests {
         assert_eq!((compact.n_sets(), compact.n_columns()), (3, 6));
         assert!(compact.fits(4) && !compact.fits(3));
         assert_eq!(compact.name(), "local+global+distance");
+    }
+
+    #[test]
+    fn a_part_may_have_its_own_number_of_links_and_old_files_have_none() {
+        let old = r#"{"kind":"distance","first":0,"per_set":4,"n_sets":1,"weight":1.0}"#;
+        let part: Part = serde_json::from_str(old).unwrap();
+        assert_eq!(part.links, None);
+        assert_eq!(serde_json::to_string(&part).unwrap(), old);
+        let fits = |links| Layout(vec![Part { links, ..part }]).fits(4);
+        assert!(fits(None) && fits(Some(40)) && !fits(Some(0)));
     }
 
     #[test]

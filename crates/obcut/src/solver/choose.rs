@@ -125,6 +125,8 @@ pub(crate) struct Choice {
     pub best: Candidate,
     pub tried: Vec<Tried>,
     pub score: f64,
+    /// Whether the links to the nearest rows are unreliable, as among documents.
+    pub unreliable: bool,
 }
 
 /// What the nearest rows of a table say, beside the judge.
@@ -233,7 +235,8 @@ impl Problem<'_> {
             .enumerate()
             .map(|(at, (candidate, &score))| candidate.tried(score, at == best))
             .collect();
-        Ok(Choice { best: all.swap_remove(best), tried, score: scores[best] })
+        let best_score = scores[best];
+        Ok(Choice { best: all.swap_remove(best), tried, score: best_score, unreliable: many })
     }
 
     /// Candidates from a graph between rows and anchors: one for every number of eigenvectors.

@@ -55,6 +55,8 @@ pub(crate) struct Way {
     /// Indices of sources, side by side with equal weight.
     pub sources: Vec<usize>,
     pub start: WayStart,
+    /// Links of a row to an anchor set, where they are not as many as the settings say.
+    pub links: Option<usize>,
 }
 
 /// Where the labels of a way start.
@@ -128,7 +130,7 @@ impl Plan {
         let part = |kind: GraphKind, block: usize| {
             let first = plan.blocks[..block].iter().map(|b| b.per_set * b.n_sets).sum();
             let Block { per_set, n_sets } = plan.blocks[block];
-            Part { kind, first, per_set, n_sets, weight: 1.0 }
+            Part { kind, first, per_set, n_sets, weight: 1.0, links: None }
         };
         plan.sources = match kind {
             GraphKind::Auto => {
@@ -160,7 +162,8 @@ impl Plan {
         };
         let jobs = match job {
             Job::Anchors(way) => {
-                vec![Job::Anchors(Way { sources: (0..used.len()).collect(), start: way.start })]
+                let sources = (0..used.len()).collect();
+                vec![Job::Anchors(Way { sources, ..way.clone() })]
             }
             Job::Mixture => vec![Job::Means, Job::Mixture],
             other => vec![other.clone()],
@@ -206,13 +209,13 @@ impl Plan {
 
     /// The columns of a way's graph.
     pub fn layout(&self, way: &Way) -> Layout {
-        let weight = way.share();
-        Layout(way.sources.iter().map(|&s| Part { weight, ..self.sources[s] }).collect())
+        let (weight, links) = (way.share(), way.links);
+        Layout(way.sources.iter().map(|&s| Part { weight, links, ..self.sources[s] }).collect())
     }
 
     /// The graph that labels rows when a candidate has no anchors of its own.
     pub fn ruling_way(&self) -> Way {
-        Way { sources: vec![self.ruler], start: WayStart::Spectral }
+        Way { sources: vec![self.ruler], start: WayStart::Spectral, links: None }
     }
 
     /// The graphs that may label rows when a candidate has no anchors of its own, the cheapest first.
@@ -266,7 +269,8 @@ fn jobs(params: &Params, sampled: bool) -> Vec<Job> {
         Init::KMeans => WayStart::KMeans,
         Init::Given(_) => WayStart::Given,
     };
-    let way = |sources: &[usize]| Job::Anchors(Way { sources: sources.to_vec(), start });
+    let way =
+        |sources: &[usize]| Job::Anchors(Way { sources: sources.to_vec(), start, links: None });
     match params.graph {
         GraphKind::Auto => {}
         GraphKind::Neighbors => return FEW_NEIGHBORS.map(Job::Rows).to_vec(),

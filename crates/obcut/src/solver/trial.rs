@@ -9,7 +9,7 @@ use crate::graph::tree::Edge;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
-use crate::solver::choose::{self, Choice, RowGraph};
+use crate::solver::choose::{Choice, RowGraph};
 use crate::solver::judge::{MANY, SOME};
 use crate::solver::plan::{Job, Way};
 use crate::solver::problem::{Candidate, Labelled, Parts, Problem, Procedure};
@@ -23,15 +23,15 @@ const SEARCH_WORK: f64 = 5e11;
 const SPECTRUM_WORK: f64 = 4e9;
 /// Share of the rows by which a dearer graph must label better.
 const CLEARLY: f64 = 0.003;
+/// How many times as many anchors vote where the nearest rows are unreliable.
+const MORE_LINKS: usize = 8;
 
 /// What the choice among all jobs found.
 struct Found {
     choice: Choice,
-    /// Graphs between the rows and the anchors of every source.
-    sources: Vec<Graph>,
     row_graph: RowGraph,
     /// The graph whose anchors label rows.
-    ruler: Way,
+    ruler: (Way, Graph),
 }
 
 /// What the choice on a sample leaves for all rows.
@@ -59,10 +59,9 @@ impl Problem<'_> {
             let trial = self.try_sample(anchors, stream, context, clock)?;
             return self.after_trial(trial, anchors, stream, context, clock);
         }
-        let Found { choice, sources, row_graph, ruler } =
+        let Found { choice, row_graph, ruler: (ruler, graph) } =
             self.find(&self.plan.jobs, anchors, stream, context, clock)?;
-        let Choice { best, tried, score } = choice;
-        let graph = self.join(&ruler, &sources).into_owned();
+        let Choice { best, tried, score, .. } = choice;
         let mut candidate = self.candidate(&ruler, anchors, graph, best.labelled, score);
         candidate.procedure = Procedure { job: best.job, vectors: best.vectors };
         candidate.trace.tried = tried;
@@ -88,8 +87,10 @@ impl Problem<'_> {
             let choice = self.choose(jobs, graphs, anchors, &row_graph, stream, context)?;
             Ok::<_, Error>((choice, row_graph))
         })?;
-        let ruler = self.ruler_for(&choice.best, &sources);
-        Ok(Found { choice, sources, row_graph, ruler })
+        let ruler = clock.time(Stage::Choose, || {
+            self.ruler_for(&choice, &sources, anchors, &context.quietly())
+        })?;
+        Ok(Found { choice, row_graph, ruler })
     }
 
     /// Tries all jobs that all rows can afford on a sample.
@@ -116,13 +117,12 @@ impl Problem<'_> {
         if jobs.is_empty() {
             jobs.clone_from(&plan.jobs);
         }
-        let Found { choice, sources, row_graph, ruler } =
+        let Found { choice, row_graph, ruler: (ruler, graph) } =
             trial.find(&jobs, anchors, stream, context, clock)?;
         let mut tree = row_graph.tree();
         for edge in &mut tree {
             (edge.a, edge.b) = (sample.chosen[edge.a as usize], sample.chosen[edge.b as usize]);
         }
-        let graph = trial.join(&ruler, &sources);
         let k = self.params.n_clusters;
         let votes = Rule::votes(&graph, &choice.best.labelled.labels, part.weights, k);
         Ok(Trial { choice, chosen: sample.chosen, tree, ruler, votes })
@@ -138,7 +138,7 @@ impl Problem<'_> {
         clock: &mut Clock,
     ) -> Result<Candidate, Error> {
         let Trial { choice, chosen, mut tree, ruler, votes } = trial;
-        let Choice { best, tried, score } = choice;
+        let Choice { best, tried, score, .. } = choice;
         let mut procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
         let mut candidate = match &best.job {
             Job::Anchors(way) => {
@@ -195,28 +195,39 @@ impl Problem<'_> {
     }
 
     /// The graph whose anchors label rows: that of the candidate, or else the one whose votes do best on
-    /// rows that are left out. A dearer graph must be clearly better.
-    fn ruler_for(&self, best: &choose::Candidate, sources: &[Graph]) -> Way {
+    /// rows that are left out. A dearer graph must be clearly better. Where the nearest rows are unreliable, as
+    /// among documents, so are the nearest anchors, and more of them vote.
+    fn ruler_for(
+        &self,
+        choice: &Choice,
+        sources: &[Graph],
+        anchors: &[f64],
+        context: &Context<'_>,
+    ) -> Result<(Way, Graph), Error> {
+        let best = &choice.best;
         if let Job::Anchors(way) = &best.job {
-            return way.clone();
+            return Ok((way.clone(), self.join(way, sources).into_owned()));
         }
-        let rulers = self.plan.rulers();
         let (labels, k) = (&best.labelled.labels, self.params.n_clusters);
-        let error = |way: &Way| {
-            let graph = self.join(way, sources);
-            Rule::left_out_error(&graph, labels, self.rows.weights, k)
-        };
-        let mut kept = (error(&rulers[0]), 0);
-        for (at, way) in rulers.iter().enumerate().skip(1) {
+        let links = choice.unreliable.then(|| MORE_LINKS * self.params.n_neighbors);
+        let mut kept: Option<(f64, Way, Graph)> = None;
+        for way in self.plan.rulers() {
             // What is nearly right cannot get clearly better.
-            if kept.0 > CLEARLY {
-                let error = error(way);
-                if error < kept.0 - CLEARLY {
-                    kept = (error, at);
-                }
+            if kept.as_ref().is_some_and(|kept| kept.0 <= CLEARLY) {
+                break;
+            }
+            let way = Way { links, ..way };
+            let graph = match links {
+                Some(_) => self.graph_of(&way, anchors, context)?,
+                None => self.join(&way, sources).into_owned(),
+            };
+            let error = Rule::left_out_error(&graph, labels, self.rows.weights, k);
+            if kept.as_ref().is_none_or(|kept| error < kept.0 - CLEARLY) {
+                kept = Some((error, way, graph));
             }
         }
-        rulers[kept.1].clone()
+        let (_, way, graph) = kept.expect("there is at least one ruler");
+        Ok((way, graph))
     }
 
     /// The graphs of all sources on the rows of the problem.
