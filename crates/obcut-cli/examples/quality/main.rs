@@ -11,6 +11,7 @@
 //! quality stability    agreement of seeds, and of single with double precision
 //! quality held-out     rows that took no part in the fit
 //! quality graphs       one graph at a time
+//! quality scalings     one scaling at a time
 //! quality anchors      NMI against the number of anchors
 //! quality abalone      the paper's settings, lambda chosen with labels as the paper did
 //! quality ablation     the paper's ablations, likewise
@@ -49,7 +50,7 @@ use options::Options;
 use protocol::Role;
 
 /// Tables of `all`, in their order.
-const ALL: [&str; 12] = [
+const ALL: [&str; 13] = [
     "default",
     "suite",
     "unequal",
@@ -59,6 +60,7 @@ const ALL: [&str; 12] = [
     "stability",
     "held-out",
     "graphs",
+    "scalings",
     "anchors",
     "abalone",
     "ablation",
@@ -122,6 +124,7 @@ fn print(harness: &mut Harness, name: &str, role: Role) -> Result<(), String> {
             stability::precision(harness);
         }
         "graphs" => paper::graphs(harness)?,
+        "scalings" => paper::scalings(harness)?,
         "anchors" => paper::anchors(harness)?,
         "abalone" => paper::abalone(harness),
         "ablation" => paper::ablation(harness)?,

@@ -1,9 +1,10 @@
-//! Tables of single settings: graphs, numbers of anchors, and the paper's own settings.
+//! Tables of single settings: graphs, scalings, numbers of anchors, and the paper's own settings.
 
-use obcut::{Formulation, GraphKind, Learn, Params, RowSolver};
+use obcut::{Formulation, GraphKind, Learn, Params, RowSolver, Scale};
+use obcut_bench::summary::mean_and_deviation;
 
 use crate::harness::{Harness, Run, columns, head, percent, seconds};
-use crate::protocol::by_name;
+use crate::protocol::{Kind, Role, by_name, of};
 use crate::table::Table;
 
 /// The grid the paper chooses lambda from.
@@ -36,6 +37,51 @@ pub fn graphs(harness: &mut Harness) -> Result<(), String> {
     Ok(())
 }
 
+/// NMI of every scaling beside that of the rule.
+pub fn scalings(harness: &mut Harness) -> Result<(), String> {
+    let usual = of(Role::Tuning, &[Kind::Shipped, Kind::Real, Kind::Keel]);
+    let sets = harness.chosen(usual, false)?;
+    if sets.is_empty() {
+        return Ok(());
+    }
+    let n_seeds = harness.options.seeds(3);
+    let scales =
+        [Scale::Auto, Scale::MinMax, Scale::Standard, Scale::Robust, Scale::UnitRows, Scale::None];
+    let names: Vec<String> = scales.iter().map(|scale| format!("`{scale}`")).collect();
+    let mut cells = vec!["data", "role"];
+    cells.extend(names.iter().map(String::as_str));
+    head(&format!("NMI of every scaling, k given, {n_seeds} seeds"), &cells);
+    let mut sums = vec![Vec::new(); scales.len()];
+    harness.each(&sets, scales.len(), |harness, set, table| {
+        let mut row = Vec::new();
+        for (&scale, sum) in scales.iter().zip(&mut sums) {
+            let base = Params { scale, ..Params::new(table.k()) };
+            // Sparse rows have no centre that could be taken off without filling them up.
+            match runs(harness, ("scalings", &set.name), table, &base, n_seeds) {
+                Ok(runs) => {
+                    sum.push((set.name.clone(), mean_and_deviation(nmi(&runs)).0));
+                    row.push(percent(nmi(&runs)));
+                }
+                Err(_) if scale != Scale::Auto => row.push("-".into()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(row)
+    });
+    // Means over the sets that every scaling can take.
+    let taken = |name: &String| sums.iter().all(|sum| sum.iter().any(|(n, _)| n == name));
+    let mean = |sum: &Vec<(String, f64)>| {
+        let values = sum.iter().filter(|(name, _)| taken(name)).map(|(_, value)| *value);
+        format!("{:.1}", 100.0 * mean_and_deviation(values).0)
+    };
+    println!("| mean | | {} |\n", sums.iter().map(mean).collect::<Vec<_>>().join(" | "));
+    Ok(())
+}
+
+fn nmi(runs: &[Run]) -> impl Iterator<Item = f64> {
+    runs.iter().map(|run| run.scores.nmi)
+}
+
 /// NMI against the number of anchors, for the rule of the automatic choice.
 pub fn anchors(harness: &mut Harness) -> Result<(), String> {
     let sets = harness.chosen(["digits", "LR", "PenDigits"].map(by_name).to_vec(), false)?;
@@ -58,7 +104,7 @@ pub fn anchors(harness: &mut Harness) -> Result<(), String> {
                 }
                 let base = Params { graph, n_anchors, ..Params::new(table.k()) };
                 let runs = runs(harness, ("anchors", &set.name), table, &base, n_seeds)?;
-                Ok(percent(runs.iter().map(|run| run.scores.nmi)))
+                Ok(percent(nmi(&runs)))
             };
             std::iter::once(None).chain(counts.iter().copied().map(Some)).map(&mut cell).collect()
         });
