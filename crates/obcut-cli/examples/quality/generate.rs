@@ -91,6 +91,40 @@ pub fn groups(n: usize, n_cols: usize, shares: &[f64], distance: f64, seed: u64)
     Groups { table: dense(values, n_cols, classes), bayes }
 }
 
+/// Round patches of equal density in the plane, of very different sizes, that nearly touch: the gap between a
+/// patch and the one it lies beside is `gap` times the usual distance between two rows.
+pub fn patches(n: usize, shares: &[f64], gap: f64, seed: u64) -> Table {
+    let gap = gap / (n as f64).sqrt();
+    let radii: Vec<f64> = shares.iter().map(|s| (s / std::f64::consts::PI).sqrt()).collect();
+    let mut random = Random::new(seed, 3);
+    let mut centres: Vec<[f64; 2]> = vec![[0.0; 2]];
+    while centres.len() < shares.len() {
+        let (at, beside) = (centres.len(), random.next() as usize % centres.len());
+        let angle = std::f64::consts::TAU * random.uniform();
+        let reach = radii[at] + radii[beside] + gap;
+        let [x, y] = centres[beside];
+        let centre = [x + reach * angle.cos(), y + reach * angle.sin()];
+        let free = |(other, c): (usize, &[f64; 2])| {
+            let distance = (c[0] - centre[0]).hypot(c[1] - centre[1]);
+            distance >= (radii[at] + radii[other] + gap) * (1.0 - 1e-9)
+        };
+        if centres.iter().enumerate().all(free) {
+            centres.push(centre);
+        }
+    }
+    let (mut values, mut classes) = (Vec::with_capacity(2 * n), Vec::with_capacity(n));
+    for (group, &size) in sizes(n, shares).iter().enumerate() {
+        for _ in 0..size {
+            let radius = radii[group] * random.uniform().sqrt();
+            let angle = std::f64::consts::TAU * random.uniform();
+            let [x, y] = centres[group];
+            values.extend([x + radius * angle.cos(), y + radius * angle.sin()]);
+            classes.push(Some(group as u32));
+        }
+    }
+    dense(values, 2, classes)
+}
+
 /// Smallest and largest distance between two of some points.
 fn extent(points: &[Vec<f64>]) -> (f64, f64) {
     let mut extent = (f64::INFINITY, 0.0_f64);

@@ -5,6 +5,7 @@
 //! quality default      k given, default settings: the tuning tables
 //! quality suite        k given: ARI on the tuning battery of the clustering benchmark suite
 //! quality unequal      k given: Gaussian groups of unequal sizes, beside the Bayes rule
+//! quality patches      k given: round patches of unequal sizes that nearly touch
 //! quality customers    k given: skewed columns of very different scales, with outliers
 //! quality null         k chosen from tables that have no clusters
 //! quality k            k chosen from tables that have some
@@ -50,10 +51,11 @@ use options::Options;
 use protocol::Role;
 
 /// Tables of `all`, in their order.
-const ALL: [&str; 13] = [
+const ALL: [&str; 14] = [
     "default",
     "suite",
     "unequal",
+    "patches",
     "customers",
     "null",
     "k",
@@ -117,6 +119,7 @@ fn print(harness: &mut Harness, name: &str, role: Role) -> Result<(), String> {
         "held-out" => scores::held_out(harness, role)?,
         "k" => numbers::k(harness, role == Role::Final)?,
         "unequal" => unequal::unequal(harness),
+        "patches" => unequal::patches(harness),
         "customers" => unequal::customers(harness),
         "null" => numbers::null(harness),
         "stability" => {

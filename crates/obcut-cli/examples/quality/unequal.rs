@@ -3,7 +3,9 @@
 use obcut::Params;
 use obcut_bench::summary::mean_and_deviation;
 
-use crate::generate::{Groups, Random, customers as draw_customers, groups, sizes};
+use crate::generate::{
+    Groups, Random, customers as draw_customers, groups, patches as patches_of, sizes,
+};
 use crate::harness::{Harness, Run, fraction, graphs, head, seconds};
 
 /// Dimensions, and standard deviations between the two nearest centres.
@@ -101,6 +103,56 @@ pub fn unequal(harness: &mut Harness) {
         println!("Failing: {}.", failing.join("; "));
     }
     println!();
+}
+
+/// Shares, gaps and rows of patches.
+const PATCHES: [&[f64]; 3] =
+    [&[0.8, 0.2], &[0.45, 0.3, 0.15, 0.1], &[0.34, 0.22, 0.18, 0.13, 0.06, 0.04, 0.03]];
+const GAPS: [f64; 3] = [1.0, 1.5, 2.0];
+const PATCH_ROWS: [usize; 3] = [400, 800, 2_000];
+
+/// Round patches of equal density and unequal sizes that nearly touch.
+pub fn patches(harness: &mut Harness) {
+    let seeds = harness.options.seeds(3);
+    if !harness.options.wants("patches") {
+        return;
+    }
+    let title = format!("Patches of unequal sizes, k given: mean and worst ARI of {seeds} seeds");
+    head(&title, &["shares", "role", "gap", "rows", "ARI", "worst", "kept", "s"]);
+    let mut all = Vec::new();
+    for shares in PATCHES {
+        for gap in GAPS {
+            for n in PATCH_ROWS {
+                let case = Case { n_cols: 2, distance: gap, shares, n };
+                let name = format!("patches-{}", case.name());
+                let runs: Result<Vec<Run>, String> = (0..seeds)
+                    .map(|seed| {
+                        let table = patches_of(n, shares, gap, Random::seed_of(&name, seed));
+                        let base = Params::new(table.k());
+                        harness.run(("patches", &name), &table, &base, seed)
+                    })
+                    .collect();
+                match runs {
+                    Ok(runs) => {
+                        let ari = || runs.iter().map(|run| run.scores.ari);
+                        all.extend(ari());
+                        println!(
+                            "| {} | tuning | {gap} | {n} | {} | {:.3} | {} | {} |",
+                            case.shares(),
+                            fraction(ari()),
+                            ari().fold(f64::INFINITY, f64::min),
+                            graphs(&runs),
+                            seconds(&runs)
+                        );
+                    }
+                    Err(error) => harness.fail(format!("{name}: {error}")),
+                }
+            }
+        }
+    }
+    let mean = mean_and_deviation(all.iter().copied()).0;
+    let right = all.iter().filter(|ari| **ari >= 0.95).count();
+    println!("\nMean ARI {mean:.3}; at least 0.95 in {right} of {} fits.\n", all.len());
 }
 
 /// The run of a case that is furthest below what passes.

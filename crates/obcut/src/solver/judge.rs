@@ -10,7 +10,7 @@
 //!   leave the cluster, however far it stands apart.
 //! - balance: the entropy of the cluster sizes over its largest value.
 //! - e: the setting `balance` where nothing is cut, and up to 1 + [`CROWDED`] times as much where clusters
-//!   touch ([`TOUCHING`]). There the links cannot tell a small cluster from a splinter of a large one.
+//!   touch. There the links cannot tell a small cluster from a splinter of a large one.
 //!
 //! A labelling that cuts nothing wins whatever its sizes; among those that cut alike, the balanced one does.
 //! Where even the best labelling cuts many links to the nearest rows, these are unreliable, as among
@@ -37,9 +37,11 @@ const SMALL_ROWS: usize = 30;
 const WIDTH_AT: usize = 5;
 /// Added to a cut: what a cut of nothing counts as.
 const NOTHING: f64 = 1e-3;
-/// Cut on the graph of one width from which clusters touch, and how much more balance counts there.
+/// Cut on the graph of one width from which clusters touch in a table of [`MANY_ROWS`] or more, and how much more
+/// balance counts there. The fewer rows, the larger is the share of them that lies at a border.
 const TOUCHING: f64 = 0.007;
-const CROWDED: f64 = 84.0;
+const MANY_ROWS: f64 = 5_000.0;
+const CROWDED: f64 = 66.0;
 /// Association on the graph of one width from which clusters stand apart, and the share of a cluster's
 /// links to its few nearest rows that may leave it.
 const APART: (f64, f64) = (0.9985, 0.05);
@@ -71,6 +73,8 @@ pub(crate) struct Verdict {
     /// Share of all links to the few nearest rows that are cut.
     pub links_cut: f64,
     pub balance: f64,
+    /// How much clusters touch, from 0, where nothing is cut, to 1.
+    pub touching: f64,
 }
 
 impl Judge {
@@ -113,8 +117,9 @@ impl Judge {
         let closed = self.closed.each_ref().map(on);
         let mean = |of: &dyn Fn(usize) -> f64| (0..k).map(of).sum::<f64>() / k as f64;
         let (few, many) = (&closed[1], on(&self.many));
+        let width = mean(&|j| width[usize::from(rows[j] < TINY_ROWS)][j]);
         Verdict {
-            width: mean(&|j| width[usize::from(rows[j] < TINY_ROWS)][j]),
+            width,
             few: mean(&|j| few[j]),
             some: mean(&|j| {
                 closed[usize::from(rows[j] < SMALL_ROWS) + usize::from(rows[j] < TINY_ROWS)][j]
@@ -123,8 +128,15 @@ impl Judge {
             least: few.iter().copied().fold(1.0, f64::min),
             links_cut: links_cut(&self.closed[1], labels),
             balance: size_entropy(&sizes(labels, &self.weights, k)),
+            touching: touching(width, labels.len()),
         }
     }
+}
+
+/// How much clusters touch that have this association on the graph of one width, in a table of `n` rows.
+fn touching(width: f64, n: usize) -> f64 {
+    let limit = TOUCHING * (MANY_ROWS / n as f64).max(1.0);
+    ((1.0 - width).max(0.0) / limit).min(1.0)
 }
 
 /// Whether the nearest rows are unreliable: the best of all labellings cuts many of the links to them.
@@ -137,8 +149,7 @@ pub(crate) fn unreliable(verdicts: &[Verdict], g: f64) -> bool {
 impl Verdict {
     /// The score, the larger the better; `g` is the setting `balance`.
     pub fn score(&self, g: f64, unreliable: bool) -> f64 {
-        let touching = ((1.0 - self.width).max(0.0) / TOUCHING).min(1.0);
-        self.score_with(g * (1.0 + CROWDED * touching), unreliable)
+        self.score_with(g * (1.0 + CROWDED * self.touching), unreliable)
     }
 
     /// The score of clusters that are known not to be splinters: sizes count alike wherever they touch.
@@ -278,14 +289,17 @@ mod tests {
             least: width,
             links_cut: 0.0,
             balance,
+            touching: touching(width, 10_000),
         };
         // Nothing is cut: a tenth of the balance costs little.
         let apart = verdict(1.0, 0.5).score(0.25, false) / verdict(1.0, 1.0).score(0.25, false);
         assert!((apart - 0.5f64.powf(0.25)).abs() < 1e-12);
-        let touching =
-            verdict(0.95, 0.8).score(0.25, false) / verdict(0.95, 1.0).score(0.25, false);
-        assert!((touching - 0.8f64.powf(0.25 * (1.0 + CROWDED))).abs() < 1e-12);
+        let crowded = verdict(0.95, 0.8).score(0.25, false) / verdict(0.95, 1.0).score(0.25, false);
+        assert!((crowded - 0.8f64.powf(0.25 * (1.0 + CROWDED))).abs() < 1e-12);
         assert_eq!(verdict(0.95, 0.8).score(0.0, false), verdict(0.95, 1.0).score(0.0, false));
+        // The same cut means less in a small table.
+        assert!((touching(0.993, 5_000) - 1.0).abs() < 1e-9 && touching(0.9, 20_000) == 1.0);
+        assert!((touching(0.993, 500) - 0.1).abs() < 1e-9 && touching(1.0, 500) == 0.0);
     }
 
     #[test]
