@@ -20,7 +20,7 @@ pub(crate) struct Part {
     /// Share of a row's weight that lies on this part.
     pub weight: f64,
     /// Links of a row to a set, where they are not as many as the settings say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub links: Option<usize>,
 }
 
@@ -151,7 +151,12 @@ mod tests {
         let old = r#"{"kind":"distance","first":0,"per_set":4,"n_sets":1,"weight":1.0}"#;
         let part: Part = serde_json::from_str(old).unwrap();
         assert_eq!(part.links, None);
-        assert_eq!(serde_json::to_string(&part).unwrap(), old);
+        // States are written without names, so that every field must be there.
+        for links in [None, Some(40)] {
+            let part = Part { links, ..part };
+            let bytes = postcard::to_allocvec(&part).unwrap();
+            assert_eq!(postcard::from_bytes::<Part>(&bytes).unwrap(), part);
+        }
         let fits = |links| Layout(vec![Part { links, ..part }]).fits(4);
         assert!(fits(None) && fits(Some(40)) && !fits(Some(0)));
     }
