@@ -229,6 +229,8 @@ INTERRUPTED = """
 import json, sys, threading, time, signal, os
 import numpy as np
 from obcut import OBCut, datasets
+# A process that is started in the background ignores the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 X, _ = datasets.make_mixture(60_000, 64, 20, random_state=0)
 def press():
     time.sleep(float(sys.argv[1]))
