@@ -264,6 +264,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn patches_have_their_sizes_and_keep_their_distance() {
+        let shares = [0.5, 0.3, 0.2];
+        let (n, gap) = (400, 1.5);
+        let table = patches(n, &shares, gap, 7);
+        let Matrix::Dense64 { values, .. } = &table.data.matrix else { panic!("dense rows") };
+        let classes = &table.partition().classes;
+        for (group, size) in sizes(n, &shares).into_iter().enumerate() {
+            assert_eq!(classes.iter().filter(|c| **c == Some(group as u32)).count(), size);
+        }
+        let least = gap / (n as f64).sqrt();
+        let rows: Vec<&[f64]> = values.chunks_exact(2).collect();
+        let mut nearest = f64::INFINITY;
+        for i in 0..n {
+            for j in (0..i).filter(|&j| classes[i] != classes[j]) {
+                nearest = nearest.min(squared_distance(rows[i], rows[j]).sqrt());
+            }
+        }
+        assert!(nearest >= least * (1.0 - 1e-9) && nearest < 3.0 * least, "{nearest} {least}");
+    }
+
+    #[test]
     fn the_nearest_centres_are_as_far_apart_as_stated() {
         for seed in 0..5 {
             let Groups { table, bayes } = groups(20_000, 3, &[0.5, 0.3, 0.2], 8.0, seed);
