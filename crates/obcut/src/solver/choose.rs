@@ -8,7 +8,8 @@
 //! - k-means on the rows;
 //! - a mixture of Gaussians (see [`crate::mixture`]), from the best labels of every kind above.
 //!
-//! All of them are judged by one score (see [`super::judge`]), and the best is kept.
+//! All of them are judged by one score (see [`super::judge`]), and the best is kept. Where scores are close, labels
+//! that two kinds of candidates agree on are preferred to labels that one kind alone has found.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ use crate::solver::judge::{FEW, Judge, MANY, Verdict, unreliable};
 use crate::solver::params::GraphKind;
 use crate::solver::plan::{Job, Way, WayStart};
 use crate::solver::problem::{Labelled, Problem};
+use crate::solver::stability::Agreement;
 use crate::solver::update::labels::{fill_empty, median};
 use crate::table::Table;
 
@@ -70,6 +72,12 @@ const MIXTURE_WORK: f64 = 2e8;
 const GAUSSIAN: f64 = 1.1;
 const NEARLY_GAUSSIAN: f64 = 0.01;
 const RAISED: f64 = 2.0;
+
+/// What the score of labels is multiplied by that no other kind of candidate has found; the adjusted Rand index from
+/// which two candidates have found the same, and the share of the score that the other one must have.
+const ALONE: f64 = 0.92;
+const SAME: f64 = 0.85;
+const NEARLY_AS_GOOD: f64 = 0.8;
 
 /// k-means on the rows, one start.
 const ONE_START: Schedule =
@@ -222,13 +230,8 @@ impl Problem<'_> {
             Some(_) => RAISED * c.verdict.score_of_groups(g),
             None => c.verdict.score(g, many),
         };
-        let scores: Vec<f64> = all.iter().map(score).collect();
-        let mut best = 0;
-        for at in 0..scores.len() {
-            if scores[at] > scores[best] {
-                best = at;
-            }
-        }
+        let mut scores: Vec<f64> = all.iter().map(score).collect();
+        let best = best_of(&all, &mut scores, rows.weights, k);
         let tried = all
             .iter()
             .zip(&scores)
@@ -486,6 +489,35 @@ impl Problem<'_> {
             }
         }
     }
+}
+
+/// The candidate with the best score. The score of labels that no other kind of candidate has found is multiplied
+/// by [`ALONE`]; where this cannot change the choice, it is left as it is.
+fn best_of(all: &[Candidate], scores: &mut [f64], weights: &[f64], k: usize) -> usize {
+    let plain = scores.to_vec();
+    let mut order: Vec<usize> = (0..plain.len()).collect();
+    order.sort_by(|&a, &b| plain[b].total_cmp(&plain[a]));
+    let found_twice = |at: usize| {
+        order.iter().any(|&other| {
+            let (a, b) = (&all[at], &all[other]);
+            std::mem::discriminant(&a.job) != std::mem::discriminant(&b.job)
+                && plain[other] >= NEARLY_AS_GOOD * plain[at]
+                && Agreement::new(&a.labelled.labels, &b.labelled.labels, weights, k).ari >= SAME
+        })
+    };
+    let mut best = order[0];
+    for (rank, &at) in order.iter().enumerate() {
+        if rank > 0 && plain[at] <= scores[best] {
+            break;
+        }
+        if !found_twice(at) {
+            scores[at] *= ALONE;
+        }
+        if scores[at] > scores[best] {
+            best = at;
+        }
+    }
+    best
 }
 
 impl Candidate {

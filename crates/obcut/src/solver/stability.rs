@@ -132,26 +132,29 @@ impl Stability {
     }
 }
 
+/// Numbers of clusters up to which all cells of a table of two labellings are stored.
+const FEW_CLUSTERS: usize = 256;
+
 /// How two labellings of the same rows agree.
-struct Agreement {
-    ari: f64,
+pub(crate) struct Agreement {
+    /// The adjusted Rand index, with pairs counted by the product of their weights.
+    pub ari: f64,
     /// Of every cluster of the first labelling that has rows.
     jaccard: Vec<Option<f64>>,
 }
 
 impl Agreement {
-    fn new(kept: &[u32], found: &[u32], weights: &[f64], k: usize) -> Self {
-        let mut cells: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    pub fn new(kept: &[u32], found: &[u32], weights: &[f64], k: usize) -> Self {
+        let cells = cells(kept, found, weights, k);
         let (mut a, mut b, mut own, mut total) = (vec![0.0; k], vec![0.0; k], 0.0, 0.0);
         for ((&i, &j), &w) in kept.iter().zip(found).zip(weights) {
-            *cells.entry((i, j)).or_insert(0.0) += w;
             a[i as usize] += w;
             b[j as usize] += w;
             own += w * w;
             total += w;
         }
         let mut jaccard = vec![None; k];
-        for (&(i, j), &both) in &cells {
+        for &((i, j), both) in &cells {
             let (i, j) = (i as usize, j as usize);
             let value = (both / (a[i] + b[j] - both)).min(1.0);
             if jaccard[i].is_none_or(|best| value > best) {
@@ -160,7 +163,7 @@ impl Agreement {
         }
         // Pairs of different rows, by the product of their weights.
         let squares = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
-        let together = squares(&mut cells.values().copied()) - own;
+        let together = squares(&mut cells.iter().map(|cell| cell.1)) - own;
         let (a, b) = (squares(&mut a.into_iter()) - own, squares(&mut b.into_iter()) - own);
         let chance = a * b / (total * total - own);
         let most = 0.5 * (a + b);
@@ -170,9 +173,31 @@ impl Agreement {
     }
 }
 
+/// Weight of the rows of every two clusters that share rows, in the order of the clusters.
+fn cells(kept: &[u32], found: &[u32], weights: &[f64], k: usize) -> Vec<((u32, u32), f64)> {
+    let rows = kept.iter().zip(found).zip(weights);
+    if k > FEW_CLUSTERS {
+        let mut cells: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        rows.for_each(|((&i, &j), &w)| *cells.entry((i, j)).or_insert(0.0) += w);
+        return cells.into_iter().collect();
+    }
+    let mut cells = vec![0.0; k * k];
+    rows.for_each(|((&i, &j), &w)| cells[i as usize * k + j as usize] += w);
+    let name = |at: usize| ((at / k) as u32, (at % k) as u32);
+    cells.into_iter().enumerate().filter(|cell| cell.1 > 0.0).map(|(at, w)| (name(at), w)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_clusters_are_counted_like_few() {
+        let kept: Vec<u32> = (0..3000).map(|i| i * 7 % 11).collect();
+        let found: Vec<u32> = (0..3000).map(|i| i * i % 13 % 11).collect();
+        let weights: Vec<f64> = (0..3000).map(|i| 0.5 + f64::from(i % 4)).collect();
+        assert_eq!(cells(&kept, &found, &weights, 11), cells(&kept, &found, &weights, 300));
+    }
 
     #[test]
     fn agreement_of_plain_rows_is_the_adjusted_rand_index() {
