@@ -1,5 +1,6 @@
 """The same engine as the command: same bits, files, progress, interruption, threads."""
 
+import itertools
 import json
 import pathlib
 import pickle
@@ -12,6 +13,8 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
 
 from obcut import OBCut, _core, datasets, metrics
 
@@ -328,3 +331,16 @@ def test_the_command_is_interrupted(tmp_path):
     process.communicate(timeout=30)
     assert process.returncode == 130 and time.monotonic() - start < 1.5
     assert not (tmp_path / "l.csv").exists()
+
+
+@pytest.mark.parametrize(("load", "k"), [(load_iris, 3), (load_wine, 3), (load_breast_cancer, 2)])
+def test_seeds_agree_on_small_tables(load, k):
+    x = load().data
+    labels = []
+    for seed in range(10):
+        order = np.random.default_rng(seed).permutation(len(x))
+        found = np.empty(len(x), dtype=int)
+        found[order] = OBCut(k, random_state=seed).fit_predict(x[order])
+        labels.append(found)
+    agreement = [adjusted_rand_score(a, b) for a, b in itertools.combinations(labels, 2)]
+    assert np.mean(agreement) >= 0.95

@@ -545,3 +545,58 @@ pub(crate) fn vectors(k: usize, limit: usize) -> Vec<usize> {
     numbers.dedup();
     numbers
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(job: Job, labels: &[u32]) -> Candidate {
+        let verdict = Verdict {
+            width: 1.0,
+            few: 1.0,
+            some: 1.0,
+            many: 1.0,
+            least: 1.0,
+            links_cut: 0.0,
+            balance: 1.0,
+            touching: 0.0,
+        };
+        let labelled = Labelled { labels: labels.to_vec(), n_fragments: 0, turns: Turns::none() };
+        let (graph, start) = (String::new(), String::new());
+        Candidate { job, graph, start, vectors: 0, labelled, verdict, mixture: None }
+    }
+
+    /// The choice among labels A of two starts on one graph and labels B, given the scores.
+    fn chosen(other: Job, scores: [f64; 4]) -> (usize, [f64; 4]) {
+        let (a, b) = ([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 1, 1]);
+        let all = [
+            candidate(Job::Rows(5), &a),
+            candidate(Job::Rows(10), &a),
+            candidate(Job::Rows(5), &b),
+            candidate(other, &b),
+        ];
+        let mut found = scores;
+        (best_of(&all, &mut found, &[1.0; 8], 2), found)
+    }
+
+    #[test]
+    fn labels_of_one_kind_must_be_clearly_better() {
+        // The tree finds B as well.
+        assert_eq!(chosen(Job::Tree, [10.0, 9.9, 9.5, 8.0]).0, 2);
+        assert_eq!(chosen(Job::Tree, [10.0, 9.9, 9.1, 8.0]).0, 0);
+        // Its own score is too low to count.
+        assert_eq!(chosen(Job::Tree, [10.0, 9.9, 9.5, 7.0]).0, 0);
+        // Two numbers of neighbours are one kind.
+        assert_eq!(chosen(Job::Rows(10), [10.0, 9.9, 9.5, 9.4]).0, 0);
+    }
+
+    #[test]
+    fn the_best_has_the_largest_score_that_is_shown() {
+        for scores in [[10.0, 9.9, 9.5, 8.0], [10.0, 9.9, 9.1, 8.0], [5.0, 6.0, 6.0, 1.0]] {
+            let (best, shown) = chosen(Job::Tree, scores);
+            assert!(shown.iter().all(|s| *s <= shown[best]), "{scores:?} {shown:?}");
+        }
+        // Of equal scores the first is kept.
+        assert_eq!(chosen(Job::Tree, [7.0, 7.0, 1.0, 1.0]).0, 0);
+    }
+}

@@ -12,10 +12,12 @@
 //! score = association × sqrt(stability) × balance². The best of the kinds of graphs counts. Gaps
 //! between eigenvalues, which cost less, do not find k: see `docs/quality.md`.
 //!
+//! The score falls with k in any table. So k are compared by their score less half of what the same procedure
+//! finds with this k in a table without clusters (see [`super::reference`]).
+//!
 //! Views agree on parts of a single group as well, so two things decide whether there are clusters: their
-//! rims are sparser than they are themselves (see [`super::rim`]), or the score is far above the best one that
-//! the same procedure finds in a table without clusters (see [`super::reference`]). Where neither holds for
-//! any k, the answer is 1. Where the rows fall into components that nothing links, and the views find just
+//! rims are sparser than they are themselves (see [`super::rim`]), or the score is far above the best one
+//! without clusters. Where neither holds for any k, the answer is 1. Where the rows fall into components that nothing links, and the views find just
 //! these, their number is the answer whatever their sizes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,8 +51,10 @@ const VIEWS: usize = 3;
 /// Rows per cluster, at least, of the largest k tried unless a range is given.
 const ROWS_PER_CLUSTER: usize = 24;
 const MOST_CLUSTERS: usize = 60;
-/// A rival scores at least this share of the best,
-const RIVAL: f64 = 0.95;
+/// How much of the score without clusters is taken off the score of a k.
+const TAKEN_OFF: f64 = 0.5;
+/// The score of a rival, less what is taken off, is at most this much below the best,
+const RIVAL: f64 = 0.05;
 /// and its k is at least this share away.
 const APART: f64 = 0.2;
 /// Below this score no k is clear.
@@ -70,7 +74,7 @@ const AGREED: f64 = 0.9;
 /// From this k on the path takes steps of about a sixth.
 const DENSE_STEPS: usize = 12;
 /// The k that a reference is clustered with.
-const REFERENCE: [usize; 6] = [2, 3, 4, 6, 8, 12];
+const REFERENCE: [usize; 9] = [2, 3, 4, 6, 8, 12, 18, 28, 43];
 /// Numbers of a reference table at most: wide ones have fewer rows.
 const REFERENCE_NUMBERS: usize = 8_000_000;
 /// Neighbours in the graph that tells components and rims.
@@ -128,7 +132,8 @@ pub struct KTried {
     /// The same of the cluster where it is least.
     #[serde(default)]
     pub least_apart: f64,
-    /// The score that a table without clusters has with this k, where it was tried.
+    /// The score that a table without clusters has with this k, where one was made; between the k that were tried
+    /// there it is interpolated.
     #[serde(default)]
     pub reference: Option<f64>,
 }
@@ -231,10 +236,8 @@ pub(crate) fn path(
     } else {
         reference_path(&part, params, kinds[0], ridge, &few, stream, context)?
     };
-    for found in &without {
-        if let Some(same) = tried.iter_mut().find(|t| t.n_clusters == found.n_clusters) {
-            same.reference = Some(found.score);
-        }
+    for t in &mut tried {
+        t.reference = without_clusters(&without, t.n_clusters);
     }
     Ok(KPath { eigengap, ..pick(tried, low, ground.pieces, Reference::of(&without)) })
 }
@@ -249,9 +252,32 @@ struct Reference {
 }
 
 impl Reference {
+    /// A score that is not clear itself says nothing: in very many columns sums of rows are all alike.
     fn of(tried: &[KTried]) -> Option<Self> {
         let most = |of: fn(&KTried) -> f64| tried.iter().map(of).fold(0.0, f64::max);
-        (!tried.is_empty()).then(|| Self { score: most(|t| t.score), apart: most(|t| t.apart) })
+        (!tried.is_empty())
+            .then(|| Self { score: most(|t| t.score).max(CLEAR), apart: most(|t| t.apart) })
+    }
+}
+
+/// The score without clusters for any k, from those that were tried: straight lines over the logarithm of k.
+fn without_clusters(tried: &[KTried], k: usize) -> Option<f64> {
+    let at = |t: &KTried| (t.n_clusters as f64).ln();
+    let below = tried.iter().filter(|t| t.n_clusters <= k).max_by_key(|t| t.n_clusters);
+    let above = tried.iter().filter(|t| t.n_clusters >= k).min_by_key(|t| t.n_clusters);
+    Some(match (below?, above) {
+        (a, Some(b)) if b.n_clusters > a.n_clusters => {
+            let share = ((k as f64).ln() - at(a)) / (at(b) - at(a));
+            a.score + share * (b.score - a.score)
+        }
+        (a, _) => a.score,
+    })
+}
+
+impl KTried {
+    /// What k are compared by: the score beyond that of a table without clusters.
+    fn value(&self) -> f64 {
+        self.score - TAKEN_OFF * self.reference.unwrap_or(0.0)
     }
 }
 
@@ -431,7 +457,7 @@ fn pick(
     let best = |of: &dyn Fn(&KTried) -> bool| {
         let mut found: Option<&KTried> = None;
         for t in tried.iter().filter(|t| of(t)) {
-            if found.is_none_or(|best| t.score > best.score) {
+            if found.is_none_or(|best| t.value() > best.value()) {
                 found = Some(t);
             }
         }
@@ -447,9 +473,9 @@ fn pick(
         let (a, b) = (t.n_clusters.max(found.n_clusters), t.n_clusters.min(found.n_clusters));
         (a - b) as f64 > APART * a as f64
     };
-    let near = |t: &&KTried| t.score >= RIVAL * found.score;
+    let near = |t: &&KTried| t.value() >= found.value() - RIVAL;
     let mut rivals: Vec<&KTried> = tried.iter().filter(elsewhere).filter(near).collect();
-    rivals.sort_by(|a, b| b.score.total_cmp(&a.score));
+    rivals.sort_by(|a, b| b.value().total_cmp(&a.value()));
     let mut rivals: Vec<usize> = rivals.iter().map(|t| t.n_clusters).collect();
     let clear = rivals.is_empty() && sure(found);
     if low == 1 && !sure(found) {
@@ -503,6 +529,10 @@ mod tests {
         let found = pick(tried(&scores), 1, (1, 1), NULL);
         assert_eq!((found.chosen, found.clear), (9, false));
         assert_eq!(found.rivals, [30, 20]);
+        // What a table without clusters scores with the same k counts half.
+        let mut less = tried(&scores);
+        less.iter_mut().for_each(|t| t.reference = Some(if t.n_clusters < 30 { 0.6 } else { 0.3 }));
+        assert_eq!(pick(less, 1, (1, 1), NULL).chosen, 30);
         assert!(pick(tried(&scores[..3]), 1, (1, 1), NULL).clear);
         assert!(!pick(tried(&[(2, 0.1, 1.0), (8, 0.4, 1.0)]), 1, (1, 1), NULL).clear);
     }
@@ -530,6 +560,15 @@ mod tests {
         // Too small for the views, which see one group.
         let found = pick(tried(&[(2, 0.2, -0.3), (4, 0.65, -0.1)]), 1, (2, 2), NULL);
         assert_eq!((found.chosen, found.clear), (2, true));
+    }
+
+    #[test]
+    fn the_score_without_clusters_is_interpolated() {
+        let known = tried(&[(8, 0.5, 0.0), (2, 0.7, 0.0), (4, 0.6, 0.0)]);
+        let at = |k: usize| without_clusters(&known, k).unwrap();
+        assert_eq!((at(2), at(4), at(8), at(60)), (0.7, 0.6, 0.5, 0.5));
+        assert!((at(3) - (0.7 - 0.1 * 1.5f64.log2())).abs() < 1e-12);
+        assert_eq!(without_clusters(&[], 3), None);
     }
 
     #[test]
