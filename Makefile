@@ -10,7 +10,7 @@ QUALITY_VENV := .venv-quality
 QUALITY_DATA := target/quality-data
 COMPARE_VENV := .venv-compare
 
-.PHONY: help demo test test-python wheel lint quality quality-final compare bench bench-quick bench-python bench-methods bench-large baselines bench-kernels bench-count results docs clean
+.PHONY: help demo test test-python installed fingerprints wheel lint quality quality-final compare bench bench-quick bench-python bench-methods bench-large baselines bench-kernels bench-count results docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,11 +22,17 @@ test: $(VENV)/ready ## build everything and run all tests
 	cargo test --workspace --no-fail-fast
 	$(MAKE) --no-print-directory test-python
 
-test-python: $(VENV)/ready ## build the wheel, install it and run the tests in Python
+test-python: installed ## build the wheel, install it and run the tests in Python
+	$(PYTHON) -m pytest -q
+
+# The package as it stands, in .venv.
+installed: $(VENV)/ready
 	rm -rf target/wheels
 	$(VENV)/bin/maturin build --quiet --out target/wheels
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl
-	$(PYTHON) -m pytest -q
+
+fingerprints: installed ## record the hashes of results again, after a change that alters results on purpose
+	OBCUT_RECORD_FINGERPRINTS=1 $(PYTHON) -m pytest -q crates/obcut-py/tests/test_fingerprints.py
 
 wheel: $(VENV)/ready ## a wheel for other machines, optimised, in target/wheels
 	$(VENV)/bin/maturin build --release --strip --out target/wheels
