@@ -135,6 +135,8 @@ pub(crate) struct Choice {
     pub score: f64,
     /// Whether the links to the nearest rows are unreliable, as among documents.
     pub unreliable: bool,
+    /// The best graph of nearest rows with its score, when there is one.
+    pub by_rows: Option<(Job, f64)>,
 }
 
 /// What the nearest rows of a table say, beside the judge.
@@ -239,7 +241,15 @@ impl Problem<'_> {
             .map(|(at, (candidate, &score))| candidate.tried(score, at == best))
             .collect();
         let best_score = scores[best];
-        Ok(Choice { best: all.swap_remove(best), tried, score: best_score, unreliable: many })
+        let mut by_rows: Option<(Job, f64)> = None;
+        for (candidate, &score) in all.iter().zip(&scores) {
+            let better = by_rows.as_ref().is_none_or(|found| score > found.1);
+            if matches!(candidate.job, Job::Rows(_)) && better {
+                by_rows = Some((candidate.job.clone(), score));
+            }
+        }
+        let best = all.swap_remove(best);
+        Ok(Choice { best, tried, score: best_score, unreliable: many, by_rows })
     }
 
     /// Candidates from a graph between rows and anchors: one for every number of eigenvectors.

@@ -9,8 +9,9 @@ use crate::graph::tree::Edge;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
-use crate::solver::choose::{Choice, RowGraph};
-use crate::solver::judge::{MANY, SOME};
+use crate::solver::choose::{Choice, RowGraph, Tried};
+use crate::solver::judge::{Judge, MANY, SOME};
+use crate::solver::params::GraphKind;
 use crate::solver::plan::{Job, Way};
 use crate::solver::problem::{Candidate, Labelled, Parts, Problem, Procedure};
 use crate::solver::rule::Rule;
@@ -21,6 +22,9 @@ const SEARCHED: f64 = 0.1;
 const SEARCH_WORK: f64 = 5e11;
 /// Rows times squared columns of a basis that the spectrum of all rows may cost.
 const SPECTRUM_WORK: f64 = 4e9;
+/// Share of the best score from which the graph of nearest rows is tried on all rows, although another candidate is best
+/// on the sample: the more rows, the nearer are the nearest.
+const PROMISING: f64 = 0.8;
 /// Share of the rows by which a dearer graph must label better.
 const CLEARLY: f64 = 0.003;
 /// How many times as many anchors vote where the nearest rows are unreliable.
@@ -44,6 +48,8 @@ struct Trial {
     /// The graph whose anchors label rows, and what they stand for.
     ruler: Way,
     votes: Rule,
+    /// The graph of nearest rows that was best on the sample, when it is promising.
+    rows: Option<Job>,
 }
 
 impl Problem<'_> {
@@ -125,7 +131,12 @@ impl Problem<'_> {
         }
         let k = self.params.n_clusters;
         let votes = Rule::votes(&graph, &choice.best.labelled.labels, part.weights, k);
-        Ok(Trial { choice, chosen: sample.chosen, tree, ruler, votes })
+        let least = PROMISING * choice.score;
+        // The score of a mixture does not compare with others, and rows that won need no second trial.
+        let known = choice.best.mixture.is_some() || matches!(choice.best.job, Job::Rows(_));
+        let promising = |found: &&(Job, f64)| !known && found.1 >= least && self.may_use_all_rows();
+        let rows = choice.by_rows.as_ref().filter(promising).map(|found| found.0.clone());
+        Ok(Trial { choice, chosen: sample.chosen, tree, ruler, votes, rows })
     }
 
     /// Labels all rows by what was best on a sample.
@@ -137,41 +148,20 @@ impl Problem<'_> {
         context: &Context<'_>,
         clock: &mut Clock,
     ) -> Result<Candidate, Error> {
-        let Trial { choice, chosen, mut tree, ruler, votes } = trial;
-        let Choice { best, tried, score, .. } = choice;
+        let Trial { choice, chosen, mut tree, ruler, votes, rows } = trial;
+        let Choice { best, mut tried, score, .. } = choice;
         let mut procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
         let mut candidate = match &best.job {
             Job::Anchors(way) => {
                 self.go(way, Some(best.vectors), anchors, stream, context, clock)?
             }
-            // Other numbers of neighbours and eigenvectors may be better for more rows.
-            Job::Rows(s) if self.may_use_all_rows() => {
-                let near = self.plan.ruling_way();
-                let start = clock.time(Stage::Graph, || self.graph_of(&near, anchors, context))?;
-                let mut jobs = self.plan.jobs.clone();
-                jobs.retain(|job| matches!(job, Job::Rows(_)));
-                if !jobs.contains(&best.job) {
-                    jobs.push(best.job.clone());
-                }
-                let (choice, row_graph) = clock.time(Stage::Start, || {
-                    context.report(Stage::Start, 0, 0, None)?;
-                    let row_graph = RowGraph::new(self.rows, SOME.max(*s) + 1, context)?;
-                    let graphs = (&[][..], &start);
-                    let choice =
-                        self.choose(&jobs, graphs, anchors, &row_graph, stream, context)?;
-                    Ok::<_, Error>((choice, row_graph))
-                })?;
-                let graph = if ruler == near {
-                    start
-                } else {
-                    clock.time(Stage::Graph, || self.graph_of(&ruler, anchors, context))?
-                };
-                let Choice { best, .. } = choice;
-                procedure = Procedure { job: best.job, vectors: best.vectors };
-                let mut candidate = self.candidate(&ruler, anchors, graph, best.labelled, score);
-                candidate.components = self.components(&candidate.labels, &row_graph);
-                tree = row_graph.tree();
-                candidate
+            Job::Rows(_) if self.may_use_all_rows() => {
+                let found =
+                    self.on_all_rows(&best.job, None, &ruler, anchors, stream, context, clock)?;
+                let found = found.expect("there is nothing to compare with");
+                procedure = found.procedure.clone();
+                tree.clone_from(&found.tree);
+                found
             }
             // The labels of the sample say what the anchors stand for, and these label all rows.
             _ => {
@@ -187,11 +177,77 @@ impl Problem<'_> {
                 self.candidate(&ruler, anchors, graph, labelled, score)
             }
         };
+        if let Some(job) = rows {
+            let known = Some(&candidate.labels[..]);
+            let better = self.on_all_rows(&job, known, &ruler, anchors, stream, context, clock)?;
+            if let Some(better) = better {
+                keep_neighbors(&mut tried);
+                procedure = better.procedure.clone();
+                tree.clone_from(&better.tree);
+                candidate = better;
+            }
+        }
         candidate.procedure = procedure;
         candidate.score = score;
         candidate.trace.tried = tried;
         candidate.tree = tree;
         Ok(candidate)
+    }
+
+    /// The best candidate from the graphs of nearest rows of all rows. Other numbers of neighbours and eigenvectors than on
+    /// a sample may be better. There is none when labels that are known already have a better score.
+    #[expect(clippy::too_many_arguments, reason = "all of them are parts of one problem")]
+    fn on_all_rows(
+        &self,
+        job: &Job,
+        known: Option<&[u32]>,
+        ruler: &Way,
+        anchors: &[f64],
+        stream: Stream,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Option<Candidate>, Error> {
+        let near = self.plan.ruling_way();
+        let start = clock.time(Stage::Graph, || self.graph_of(&near, anchors, context))?;
+        let mut jobs = self.plan.jobs.clone();
+        jobs.retain(|job| matches!(job, Job::Rows(_)));
+        if !jobs.contains(job) {
+            jobs.push(job.clone());
+        }
+        let count = jobs.iter().fold(SOME, |most, job| match job {
+            Job::Rows(s) => most.max(*s),
+            _ => most,
+        });
+        let (choice, row_graph, is_better) = clock.time(Stage::Start, || {
+            context.report(Stage::Start, 0, 0, None)?;
+            let row_graph = RowGraph::new(self.rows, count + 1, context)?;
+            let graphs = (&[][..], &start);
+            let choice = self.choose(&jobs, graphs, anchors, &row_graph, stream, context)?;
+            let (g, many) = (self.params.balance, choice.unreliable);
+            let is_better = match known {
+                Some(labels) => {
+                    let (weights, k) = (self.rows.weights, self.params.n_clusters);
+                    let judge = Judge::new(&row_graph.near, weights, k, context)?;
+                    choice.best.verdict.score(g, many) > judge.verdict(labels).score(g, many)
+                }
+                None => true,
+            };
+            Ok::<_, Error>((choice, row_graph, is_better))
+        })?;
+        if !is_better {
+            return Ok(None);
+        }
+        let graph = if *ruler == near {
+            start
+        } else {
+            clock.time(Stage::Graph, || self.graph_of(ruler, anchors, context))?
+        };
+        let Choice { best, score, .. } = choice;
+        let mut candidate = self.candidate(ruler, anchors, graph, best.labelled, score);
+        candidate.procedure = Procedure { job: best.job, vectors: best.vectors };
+        candidate.components = self.components(&candidate.labels, &row_graph);
+        candidate.tree = row_graph.tree();
+        Ok(Some(candidate))
     }
 
     /// The graph whose anchors label rows: that of the candidate, or else the one whose votes do best on
@@ -273,5 +329,14 @@ impl Problem<'_> {
         }
         let merged = main.iter().map(|m| m.saturating_sub(1)).sum();
         Parts { n, split, merged }
+    }
+}
+
+/// Marks the best candidate of the graph of nearest rows as the one that was kept.
+fn keep_neighbors(tried: &mut [Tried]) {
+    tried.iter_mut().for_each(|t| t.kept = false);
+    let by_rows = tried.iter_mut().filter(|t| t.graph == GraphKind::Neighbors.name());
+    if let Some(best) = by_rows.max_by(|a, b| a.score.total_cmp(&b.score)) {
+        best.kept = true;
     }
 }
