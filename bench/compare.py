@@ -7,6 +7,7 @@ of the present versions.
 """
 
 import argparse
+import functools
 import gzip
 import hashlib
 import json
@@ -31,7 +32,11 @@ RUNS = ROOT / "bench" / "results" / "compare" / "runs.jsonl"
 PAGE = ROOT / "docs" / "quality.md"
 BEGIN, END = "<!-- compare:begin -->", "<!-- compare:end -->"
 SECONDS, BYTES = 600, 16 * 2**30
-SPECTRAL_ROWS = 20_000
+# Rows up to which the methods run that need time or memory by the square or the cube of them.
+MOST_ROWS = {"spectral": 20_000, "ssc": 2_000, "ssc-omp": 12_000, "rksc": 12_000, "dcdp-asc": 12_000}
+# The methods that the paper compares with, as the command has them.
+PAPER = ["ssc", "escg", "ssc-omp", "lsc", "fastesc", "eulersc", "u-spec", "rksc", "dcdp-asc"]
+METHODS = ROOT / "crates" / "obcut-baselines" / "src"
 BATTERIES = ["wut", "sipu", "graves"]
 
 
@@ -68,6 +73,10 @@ def kmeans(x, k, seed):
     return KMeans(k, n_init=10, random_state=seed).fit_predict(x)
 
 
+def of_paper(name, x, k, seed):
+    return obcut(x, k, seed, ["--method", name])[0]
+
+
 # Function, packages that make up the version, settings, number of seeds if it is deterministic.
 TOOLS = {
     "umap-kmeans": (
@@ -80,6 +89,7 @@ TOOLS = {
     "spectral": (spectral, ["scikit-learn"], "nearest_neighbors n_neighbors=10 cluster_qr", None),
     "kmeans": (kmeans, ["scikit-learn"], "n_init=10", None),
     "obcut": (None, [], "-k", None),
+    **{name: (functools.partial(of_paper, name), [], f"--method {name}", None) for name in PAPER},
 }
 
 
@@ -88,6 +98,9 @@ def version_of(tool):
         text = subprocess.run([OBCUT, "--version"], capture_output=True, text=True, check=True).stdout.strip()
         digest = hashlib.sha256(OBCUT.read_bytes()).hexdigest()[:12]
         return f"{text}, program {digest}"
+    if tool in PAPER:
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(METHODS.glob("*.rs"))))
+        return f"obcut-baselines, sources {digest.hexdigest()[:12]}"
     return ", ".join(f"{package} {version(package)}" for package in TOOLS[tool][1])
 
 
@@ -149,7 +162,7 @@ def scores(labels, classes):
 # One run, in a process of its own.
 
 
-def obcut(x, k, seed):
+def obcut(x, k, seed, options=()):
     """Labels and seconds of the command, reading and writing left out."""
     from scipy import sparse
 
@@ -159,7 +172,7 @@ def obcut(x, k, seed):
             sparse.save_npz(path, x)
         else:
             np.savez(path, X=x)
-        command = [OBCUT, "cluster", path, "-k", k, "--seed", seed, "-o", out, "--json", "--quiet"]
+        command = [OBCUT, "cluster", path, "-k", k, "--seed", seed, "-o", out, "--json", "--quiet", *options]
         answer = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if answer.returncode:
             raise RuntimeError(answer.stdout.strip() or answer.stderr.strip())
@@ -180,7 +193,8 @@ def child(tool, data, seed):
     else:
         rows = scaled(x, data)
         # What is compiled at the first call is not counted.
-        TOOLS[tool][0](np.random.default_rng(0).random((200, 3)), 2, 0)
+        if tool not in PAPER:
+            TOOLS[tool][0](np.random.default_rng(0).random((200, 3)), 2, 0)
     best, seconds = None, 0.0
     distinct = sorted({k for k in numbers if k > 1})
     for k in distinct:
@@ -200,8 +214,8 @@ def child(tool, data, seed):
 
 def run(tool, data, seed):
     """The outcome of one run: its scores, or why there are none."""
-    if tool == "spectral" and rows_of(data) > SPECTRAL_ROWS:
-        return {"status": f"not run above {SPECTRAL_ROWS:,} rows"}
+    if rows_of(data) > MOST_ROWS.get(tool, np.inf):
+        return {"status": f"not run above {MOST_ROWS[tool]:,} rows"}
     command = [sys.executable, __file__, "--child", tool, json.dumps(data), str(seed)]
     process = subprocess.Popen(
         command,
@@ -233,13 +247,14 @@ def rows_of(data):
 # The page.
 
 
-def cell(runs, names):
+def cell(runs, names, factor=None):
     """Mean ± deviation of the first score, means of the others; or why there is none."""
     done = [r for r in runs if r["status"] == "done"]
     if not done:
-        return runs[0]["status"] if runs else "-"
+        return (runs[0]["status"] if len(runs[0]["status"]) < 40 else "failed") if runs else "-"
     # One score is a fraction of 1, several are per cent.
-    factor, digits = (1, 3) if len(names) == 1 else (100, 1)
+    factor = factor or (1 if len(names) == 1 else 100)
+    digits = 3 if factor == 1 else 1
     means = [f"{factor * statistics.mean(r[name] for r in done):.{digits}f}" for name in names]
     if len(done) > 1:
         means[0] += f" ± {factor * statistics.stdev(r[names[0]] for r in done):.{digits}f}"
@@ -254,13 +269,14 @@ def table(head, rows):
 
 def page(records, sets):
     """Tables of all recorded runs."""
-    tools = [tool for tool in TOOLS if any(r["tool"] == tool for r in records)]
-    found = {(data["name"], tool): [] for data in sets for tool in tools}
+    ran = [tool for tool in TOOLS if any(r["tool"] == tool for r in records)]
+    tools, paper = [[tool for tool in ran if (tool in PAPER) == is_paper] for is_paper in (False, True)]
+    found = {(data["name"], tool): [] for data in sets for tool in ran}
     for record in records:
         if (record["data"], record["tool"]) in found:
             found[record["data"], record["tool"]].append(record)
 
-    def rows(of_suite, make):
+    def rows(of_suite, make, tools=tools):
         for data in sets:
             name = data["name"]
             if (data["kind"] == "suite") == of_suite and any(found[name, tool] for tool in tools):
@@ -278,7 +294,8 @@ def page(records, sets):
             return f"{len(each)} of {len(names)} sets run"
         return f"{statistics.mean(each):.3f}"
 
-    versions = sorted({f"`{r['tool']}`: {r['version']}" for r in records})
+    name = {tool: "the paper's nine" if tool in PAPER else f"`{tool}`" for tool in ran}
+    versions = sorted({f"{name[r['tool']]}: {r['version']}" for r in records})
     text = [f"Versions: {'; '.join(versions)}.\n"]
     text += ["NMI ± deviation, ACC, ARI:\n", table(["data", "role", *tools], rows(False, scores_cell))]
     load = max((r["load"] for r in records), default=0)
@@ -286,6 +303,11 @@ def page(records, sets):
         f"Seconds of a fit (load average of the machine when a run began: up to {load}):\n",
         table(["data", "role", *tools], rows(False, seconds)),
     ]
+    if paper:
+        text += [
+            "The methods that the paper compares with, NMI ± deviation:\n",
+            table(["data", "role", *paper], rows(False, lambda runs: cell(runs, ["nmi"], 100), paper)),
+        ]
     role = {data["name"].split("-")[0]: data["role"] for data in sets if data["kind"] == "suite"}
     means = [[b, role.get(b, ""), *(mean(b, tool) for tool in tools)] for b in BATTERIES]
     text += ["The suite, mean ARI as a fraction of 1:\n", table(["battery", "role", *tools], means)]
