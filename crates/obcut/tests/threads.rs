@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{fit_ok, to_sparse};
+use common::{fit_ok, random_matrix, to_sparse};
 use obcut::{CutParams, Effort, GraphKind, Init, Learn, Params, RowSolver, Silent, cut, synthetic};
 
 #[test]
@@ -84,4 +84,26 @@ fn a_choice_on_a_sample_of_the_rows_is_the_same_for_any_threads_and_order() {
         // Sums in another order.
         assert!((a.score - b.score).abs() < 1e-6, "{a:?} {b:?}");
     }
+}
+
+/// Rows without clusters, more than the choice is made on. With one of a few seeds another candidate is best on the sample,
+/// and the graph of nearest rows on all rows.
+#[test]
+fn a_graph_of_nearest_rows_that_is_promising_is_tried_on_all_rows() {
+    let matrix = random_matrix(21_000, 2, None, 1, false);
+    let found = (0..5).find_map(|seed| {
+        let params = Params { seed, threads: 1, ..Params::new(4) };
+        let one = fit_ok(&matrix, None, &params);
+        let tried = &one.model.explanation().tried;
+        let kept: Vec<_> = tried.iter().filter(|t| t.kept).collect();
+        let best = tried.iter().max_by(|a, b| a.score.total_cmp(&b.score)).unwrap();
+        assert_eq!(kept.len(), 1);
+        (kept[0].graph == "neighbors" && best.graph != "neighbors").then_some((params, one))
+    });
+    let (params, one) = found.expect("one of the seeds tries the graph on all rows");
+    let samples = matrix.samples().unwrap();
+    assert_eq!(one.model.predict(&samples, 2, &Silent).unwrap(), one.labels);
+    let three = fit_ok(&matrix, None, &Params { threads: 3, ..params });
+    assert_eq!(one.labels, three.labels);
+    assert!(one.model.to_bytes().unwrap() == three.model.to_bytes().unwrap());
 }
