@@ -17,6 +17,7 @@ pub(crate) mod path;
 mod plan;
 mod plane;
 mod problem;
+mod propose;
 mod reference;
 mod rim;
 pub mod rule;

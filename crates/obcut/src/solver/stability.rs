@@ -13,12 +13,12 @@ use crate::kmeans::Weighted;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
-use crate::solver::choose::RowGraph;
 use crate::solver::init;
 use crate::solver::judge::MANY;
 use crate::solver::learn;
 use crate::solver::plan::{Job, Plan};
 use crate::solver::problem::{Problem, Procedure};
+use crate::solver::propose::RowGraph;
 use crate::solver::trace::Clock;
 
 /// Share of the distinct rows in a resample,

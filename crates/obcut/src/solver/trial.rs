@@ -9,11 +9,12 @@ use crate::graph::tree::Edge;
 use crate::observer::Stage;
 use crate::parallel::Context;
 use crate::random::Stream;
-use crate::solver::choose::{Choice, RowGraph, Tried};
+use crate::solver::choose::{Choice, Tried};
 use crate::solver::judge::{Judge, MANY, SOME};
 use crate::solver::params::GraphKind;
 use crate::solver::plan::{Job, Way};
 use crate::solver::problem::{Candidate, Labelled, Parts, Problem, Procedure};
+use crate::solver::propose::RowGraph;
 use crate::solver::rule::Rule;
 use crate::solver::trace::Clock;
 
