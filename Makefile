@@ -10,7 +10,7 @@ QUALITY_VENV := .venv-quality
 QUALITY_DATA := target/quality-data
 COMPARE_VENV := .venv-compare
 
-.PHONY: help demo test test-python installed fingerprints wheel lint quality quality-final compare bench bench-quick bench-python bench-methods bench-large baselines bench-kernels bench-count results docs clean
+.PHONY: help demo test test-python installed fingerprints parameters wheel binary package lint quality quality-final compare bench bench-quick bench-python bench-front-ends bench-methods bench-large baselines bench-kernels bench-count results deny docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,8 +34,17 @@ installed: $(VENV)/ready
 fingerprints: installed ## record the hashes of results again, after a change that alters results on purpose
 	OBCUT_RECORD_FINGERPRINTS=1 $(PYTHON) -m pytest -q crates/obcut-py/tests/test_fingerprints.py
 
-wheel: $(VENV)/ready ## a wheel for other machines, optimised, in target/wheels
-	$(VENV)/bin/maturin build --release --strip --out target/wheels
+parameters: installed ## write what follows from the tables of parameters: Python signatures, docs/settings.md
+	$(PYTHON) tools/parameters.py
+
+wheel: $(VENV)/ready ## a wheel for other machines, optimised and stripped, in target/wheels
+	$(VENV)/bin/maturin build --profile dist --out target/wheels
+
+binary: ## the command for other machines, optimised and stripped, in target/dist
+	cargo build --profile dist -p obcut-cli
+
+package: ## the archives of the published crates, each built from its archive, in target/package
+	cargo package --workspace --exclude obcut-bench --exclude obcut-py
 
 lint: $(VENV)/ready ## format and lint, warnings are errors
 	cargo fmt --all --check
@@ -43,16 +52,19 @@ lint: $(VENV)/ready ## format and lint, warnings are errors
 	$(VENV)/bin/ruff check --quiet .
 	$(VENV)/bin/ruff format --quiet --check crates/obcut-py examples
 	$(VENV)/bin/mypy --no-error-summary crates/obcut-py/python/obcut
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
 quality: $(QUALITY_DATA)/ready ## the score tables of docs/quality.md on the tuning sets, from OBCUT_DATA and generated data
-	cargo run --release -p obcut-cli --example quality -- all
+	cargo run --release -p obcut-bench --example quality -- all
 
 quality-final: $(QUALITY_DATA)/ready ## the same on the final sets: look at them once, when the rules are chosen
-	cargo run --release -p obcut-cli --example quality -- final
+	cargo run --release -p obcut-bench --example quality -- final
 
 compare: $(QUALITY_DATA)/ready $(COMPARE_VENV)/ready ## scores beside UMAP, Genie and scikit-learn, written to docs/quality.md (OPTIONS="--only tuning")
 	cargo build --release
-	cargo build --release -p obcut-cli --example quality
+	cargo build --release -p obcut-bench --example quality
 	$(COMPARE_VENV)/bin/python bench/compare.py $(OPTIONS)
 
 # Without their dependencies: see the file.
@@ -80,6 +92,11 @@ bench-python: bench-build ## extra memory of a fit in Python at full size, and h
 	$(BENCH_PYTHON) -m pip install --quiet --disable-pip-version-check .
 	$(BENCH_PYTHON) bench/python_fit.py
 
+bench-front-ends: $(VENV)/ready ## seconds of a fit in Python beside the command, on the same rows
+	$(VENV)/bin/maturin build --quiet --release --out target/wheels-release
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels-release/*.whl
+	$(PYTHON) bench/python_against_command.py
+
 bench-methods: bench-build ## seconds and memory of all methods, written to docs/methods.md (hours)
 	$(BENCH_PYTHON) bench/methods.py
 
@@ -89,26 +106,26 @@ bench-large: $(VENV)/ready ## tables larger than memory: seconds, bits and kills
 	$(PYTHON) bench/scaling.py --write
 
 baselines: ## scores of the other methods beside their references, written to docs/baselines.md
-	cargo run --release -p obcut-baselines --example baselines
+	cargo run --release -p obcut-bench --example baselines
 
 # Every suite goes on where it stopped; JOBS runs at once.
 JOBS ?= 2
 SUITES := paper order convergence ablation sensitivity
 .PHONY: results-page
 results: ## the paper's evaluation, written to docs/results.md (many hours, may be interrupted at any time)
-	cargo build --release
+	cargo build --release -p obcut-bench
 	for suite in $(SUITES); do \
-		target/release/obcut bench $$suite --jobs $(JOBS) --out bench/results/$$suite; \
+		target/release/obcut-bench $$suite --jobs $(JOBS) --out bench/results/$$suite; \
 	done
 	$(MAKE) --no-print-directory results-page
 
 results-page: ## docs/results.md, and target/reports/SUITE.html, from the runs in bench/results
-	cargo build --release
+	cargo build --release -p obcut-bench
 	mkdir -p target/reports
 	cp bench/results/notes.md target/reports/results.md
 	for suite in $(SUITES); do \
 		if [ -e bench/results/$$suite/runs.jsonl ]; then \
-			target/release/obcut bench $$suite --quiet --tables-only --out bench/results/$$suite --report target/reports/$$suite.html > target/reports/$$suite.txt; \
+			target/release/obcut-bench $$suite --quiet --tables-only --out bench/results/$$suite --report target/reports/$$suite.html > target/reports/$$suite.txt; \
 			cat bench/results/$$suite/tables.md >> target/reports/results.md; \
 		fi; \
 	done
@@ -123,12 +140,15 @@ bench-count: ## instructions of the kernels under callgrind, against bench/instr
 .PHONY: bench-build
 bench-build: $(BENCH_VENV)/ready
 	cargo build --release
-	cargo build --release -p obcut-cli --example lloyd
+	cargo build --release -p obcut-bench --example lloyd
 
 $(BENCH_VENV)/ready: bench/requirements.txt
 	python3 -m venv $(BENCH_VENV)
 	$(BENCH_PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	touch $@
+
+deny: ## licences, duplicate versions and sources of the dependencies (cargo install cargo-deny)
+	cargo deny check licenses bans sources
 
 docs: ## the library's documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps

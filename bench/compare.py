@@ -27,7 +27,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OBCUT = ROOT / "target" / "release" / "obcut"
 QUALITY = ROOT / "target" / "release" / "examples" / "quality"
-DIGITS = ROOT / "data" / "digits.csv.gz"
+DIGITS = ROOT / "crates" / "obcut-data" / "data" / "digits.csv.gz"
 RUNS = ROOT / "bench" / "results" / "compare" / "runs.jsonl"
 PAGE = ROOT / "docs" / "quality.md"
 BEGIN, END = "<!-- compare:begin -->", "<!-- compare:end -->"

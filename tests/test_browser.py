@@ -91,7 +91,7 @@ grid = { lambda = [0.1, 1, 10], n_anchors = [20, 40] }
 
 
 @pytest.fixture(scope="module")
-def suites(obcut, folder):
+def suites(obcut_bench, folder):
     """A page of every kind of benchmark."""
     pages = {}
     for kind in ["scores", "sensitivity", "convergence", "scaling"]:
@@ -101,7 +101,7 @@ def suites(obcut, folder):
         (folder / f"{kind}.toml").write_text(suite)
         pages[kind] = folder / f"{kind}.html"
         # The runs are the same, and are done once.
-        obcut("bench", folder / f"{kind}.toml", "--out", folder / "runs", "--report", pages[kind])
+        obcut_bench(folder / f"{kind}.toml", "--out", folder / "runs", "--report", pages[kind])
     return pages
 
 

@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use obcut::ParamError;
+use obcut::params::Kind;
 
 /// One setting of a method.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Setting {
     /// Its name.
     pub name: &'static str,
@@ -16,6 +17,9 @@ pub struct Setting {
     pub range: &'static str,
     /// What it does.
     pub help: &'static str,
+    /// The values it takes.
+    #[serde(skip)]
+    pub kind: Kind,
 }
 
 /// Settings that are read and set by name.
@@ -36,7 +40,7 @@ pub(crate) fn parse<T: FromStr>(
     value: &str,
     range: &'static str,
 ) -> Result<T, ParamError> {
-    value.parse().map_err(|_| ParamError::Range { name, value: value.into(), hint: range })
+    value.parse().map_err(|_| ParamError::Setting { name, value: value.into(), expected: range })
 }
 
 /// An error unless a value is within its range.
@@ -44,9 +48,12 @@ pub(crate) fn require(
     holds: bool,
     name: &'static str,
     value: impl Display,
-    hint: &'static str,
+    expected: &'static str,
 ) -> Result<(), ParamError> {
-    if holds { Ok(()) } else { Err(ParamError::Range { name, value: value.to_string(), hint }) }
+    if holds {
+        return Ok(());
+    }
+    Err(ParamError::Setting { name, value: value.to_string(), expected })
 }
 
 /// Declares the settings of a method: a struct with defaults, and access by name.
@@ -75,6 +82,7 @@ macro_rules! settings {
                     value: self.$name.to_string(),
                     range: $range,
                     help: $help.trim_ascii(),
+                    kind: <$kind as obcut::params::Valued>::KIND,
                 },)+]
             }
 

@@ -22,7 +22,7 @@ use obcut::linalg::eigen;
 use obcut::linalg::simd::squared_distance;
 use obcut::parallel::Context;
 use obcut::random::Stream;
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
 
 use crate::configure::settings;
 use crate::job::{self, Job, Preparation, check_memory};
@@ -100,7 +100,8 @@ impl DcdpAsc {
         let m = cores.rows.len();
         if m <= k {
             if m < k {
-                job.warnings.push(format!("there are only {m} cores; each is a cluster"));
+                let text = format!("there are only {m} cores; each is a cluster");
+                job.warnings.push(Warning::Method(text));
             }
             return Ok(cores.number);
         }

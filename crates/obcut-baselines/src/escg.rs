@@ -13,7 +13,7 @@
 
 use obcut::linalg::{eigen, gemm};
 use obcut::random::{choose, mix};
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -89,9 +89,9 @@ impl Escg {
             grow(job, &edges, &choose(&keys, supernodes, job.stream.named("seeds")))
         })?;
         if unreached > 0 {
-            job.warnings.push(format!(
-                "{unreached} rows are not connected with any seed; they got supernodes of their own"
-            ));
+            job.warnings.push(Warning::Method(format!(
+                "{unreached} rows are not connected to any seed; each becomes its own supernode"
+            )));
         }
         edges.weigh();
         let embedding = job.time(Stage::Spectrum, |job| {

@@ -20,7 +20,7 @@ use obcut::linalg::gemm::{Real, times_transposed};
 use obcut::linalg::simd::{axpy, vectorised};
 use obcut::parallel::Context;
 use obcut::table::Table;
-use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage};
+use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage, Warning};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -87,10 +87,10 @@ impl EulerSc {
         })?;
         let floored = degrees.iter().filter(|&&degree| degree <= floor).count();
         if floored > 0 {
-            job.warnings.push(format!(
-                "rows with a degree that is not positive: {floored}; \
+            job.warnings.push(Warning::Method(format!(
+                "{floored} rows have a degree that is not positive; \
                  with alpha up to 0.5 and features in [0, 1] there are none"
-            ));
+            )));
         }
         unit_rows(&mut vectors, values.len());
         job.time(Stage::KMeans, |job| {
@@ -454,6 +454,10 @@ mod tests {
         let values: Vec<f64> = (0..20).map(|i| f64::from(u8::from(i % 2 == 0))).collect();
         let method = EulerSc { alpha: 1.0, ..EulerSc::default() };
         let found = labels(&method, &dense(values, 1), 2, 1);
-        assert!(found.warnings.iter().any(|w| w.contains("alpha")), "{:?}", found.warnings);
+        assert!(
+            found.warnings.iter().any(|w| w.to_string().contains("alpha")),
+            "{:?}",
+            found.warnings
+        );
     }
 }

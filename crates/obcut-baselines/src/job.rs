@@ -7,7 +7,9 @@ use obcut::random::Stream;
 use obcut::reduce::{self, Reduced};
 use obcut::solver::trace::Clock;
 use obcut::table::Table;
-use obcut::{Clustering, DenseRef, Error, Observer, ParamError, Run, Samples, Scale, Stage};
+use obcut::{
+    Clustering, DenseRef, Error, Observer, ParamError, Run, Samples, Scale, Stage, Warning,
+};
 
 /// Rows, and all that is needed to work on them.
 pub(crate) struct Job<'a> {
@@ -20,7 +22,7 @@ pub(crate) struct Job<'a> {
     pub stream: Stream,
     pub context: &'a Context<'a>,
     pub clock: Clock,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Job<'_> {
@@ -116,7 +118,7 @@ fn finish(mut labels: Vec<u32>, job: Job<'_>) -> Clustering {
     }
     let mut warnings = job.warnings;
     if (n_clusters as usize) < job.k {
-        warnings.push(format!("only {n_clusters} of {} clusters were found", job.k));
+        warnings.push(Warning::FewerClusters { found: n_clusters as usize, wanted: job.k });
     }
     Clustering { labels, n_clusters: n_clusters as usize, seconds: job.clock.finish(), warnings }
 }

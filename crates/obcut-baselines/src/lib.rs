@@ -1,20 +1,6 @@
-//! The nine methods that the paper compares with, and k-means, behind one trait.
+#![doc = include_str!("../README.md")]
 //!
-//! Each method is one file; what several need is in [`pieces`] or in the library `obcut`. Two are
-//! **reconstructed** without reference code, EulerSC and DCDP-ASC: their files name the choices that
-//! are uncertain.
-//!
-//! ```
-//! use obcut::{Run, Silent, synthetic};
-//! use obcut_baselines::Method;
-//!
-//! let blobs = synthetic::blobs(300, 4, 3, 1.0, 1);
-//! let mut method = "lsc".parse::<Method>()?.build();
-//! method.set("p", "50")?;
-//! let found = method.cluster(&blobs.matrix.samples()?, 3, &Run::default(), &Silent)?;
-//! assert_eq!(found.n_clusters, 3);
-//! # Ok::<(), obcut::Error>(())
-//! ```
+//! Each method is one file; what several need is in [`pieces`] or in the library `obcut`.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 

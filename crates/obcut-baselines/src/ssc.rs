@@ -13,7 +13,7 @@
 
 mod admm;
 
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -96,7 +96,7 @@ impl Ssc {
     fn work(&self, job: &mut Job<'_>) -> Result<Vec<u32>, Error> {
         let solution = job.time(Stage::Graph, |job| self.solve(job))?;
         if let Some(warning) = self.unsettled(&solution) {
-            job.warnings.push(warning);
+            job.warnings.push(Warning::Method(warning));
         }
         let affinity = job.time(Stage::Graph, |job| {
             let coefficients = solution.coefficients(job.context)?;

@@ -13,11 +13,13 @@
 //! | `printed` | the figures that the paper prints                                  |
 //! | `results` | the document that a suite makes                                    |
 //! | `page`    | the same as an HTML page                                           |
+//! | `command` | the program `obcut-bench`: arguments, progress, summary, exit code |
 //!
 //! Labels are read by the scorer alone, except where a grid is chosen with them, which the tables say.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
+pub mod command;
 pub mod data;
 mod error;
 mod machine;
@@ -37,3 +39,9 @@ pub use record::{Record, Status};
 pub use runner::{Budget, Options, Watch, run};
 pub use suite::Suite;
 pub use summary::Summary;
+
+/// The Rust code of the repository's README. It is tested here because this crate is never packaged, so that
+/// it may name a file outside of its folder.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -35,7 +35,7 @@ pub fn page(suite: &Suite, records: &Records) -> String {
         tiles: tiles(suite, records, &summary),
         warnings: warnings(suite, records, &summary),
         sections,
-        footer: format!("obcut {}, obcut bench {}", env!("CARGO_PKG_VERSION"), suite.name),
+        footer: format!("obcut {}, obcut-bench {}", env!("CARGO_PKG_VERSION"), suite.name),
     }
     .html()
 }

@@ -34,7 +34,7 @@ pub struct Suite {
     /// Name: that of the file.
     #[serde(skip)]
     pub name: String,
-    /// What is typed to run it; empty for `obcut bench NAME`.
+    /// What is typed to run it; empty for `obcut-bench NAME`.
     #[serde(skip)]
     pub typed: String,
     /// Heading of its tables.
@@ -167,7 +167,7 @@ impl Suite {
     /// The command that runs it.
     pub fn command(&self) -> String {
         match self.typed.as_str() {
-            "" => format!("obcut bench {}", self.name),
+            "" => format!("obcut-bench {}", self.name),
             typed => typed.into(),
         }
     }

@@ -437,9 +437,9 @@ mod tests {
         found.methods[0].printed = Some("LSC".into());
         found.methods[1].shuffled = false;
         let mut suite = Suite::named("quick").unwrap();
-        suite.typed = "obcut bench 'a\nb'".into();
+        suite.typed = "obcut-bench 'a\nb'".into();
         let text = latex(&suite, &found);
-        assert!(text.starts_with("% obcut bench 'a b'\n"), "{text}");
+        assert!(text.starts_with("% obcut-bench 'a b'\n"), "{text}");
         assert!(text.contains("% rows in the order of the file for: two\n"), "{text}");
         assert!(text.contains("% N/A: two on c_d: more, than\n"), "{text}");
         assert!(text.contains("\\\\\n\\midrule\n{}[Yale 2] & "), "{text}");

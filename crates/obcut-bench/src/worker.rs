@@ -165,7 +165,7 @@ impl Task {
                 peak_bytes: machine::peak_bytes(),
                 objective,
                 cut,
-                warnings: clustering.warnings,
+                warnings: clustering.warnings.iter().map(|w| w.to_string()).collect(),
                 ..size
             },
             Err(error) => {

@@ -2,8 +2,9 @@
 
 pub mod large;
 pub mod method;
+pub mod settings;
 pub mod values;
-pub mod words;
+pub mod vocabulary;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use obcut_data::{Format, LoadOptions, Source};
 
 use crate::commands::{
-    bench, cluster, completions, cut, demo, generate, info, man, methods, predict, score,
+    cluster, completions, cut, demo, generate, info, man, methods, predict, score,
 };
 use crate::failure::Fault;
 use crate::page;
@@ -24,8 +25,10 @@ pub const INPUT: &str = "Input";
 pub const OUTPUT: &str = "Output";
 /// Heading of the settings most people look at.
 pub const METHOD: &str = "Method";
-/// Heading of the other settings.
+/// Heading of the settings for special cases.
 pub const ADVANCED: &str = "Advanced";
+/// Heading of the settings of the learning loop.
+pub const LEARNING: &str = "Learning loop of the paper (off by default)";
 
 /// Cluster tables and bipartite graphs: one-step bipartite graph cut (OBCut)
 ///
@@ -61,11 +64,6 @@ pub enum Command {
     Info(info::InfoArgs),
     /// List the methods that 'obcut cluster --method' knows, with their settings
     Methods(methods::MethodsArgs),
-    /// Compare methods on data sets: run a benchmark suite
-    Bench(bench::BenchArgs),
-    /// Do one run of a benchmark, told on standard input
-    #[command(hide = true)]
-    BenchRun,
     /// Make a table of known clusters, of any size, to try things on
     Generate(generate::GenerateArgs),
     /// Cluster the handwritten digits that come with the program
@@ -76,17 +74,19 @@ pub enum Command {
     Man(man::ManArgs),
 }
 
-/// How results and messages are shown.
+/// How results and messages are shown. The help lists these last, after the options of the command itself.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Talk {
     /// Print one JSON document on standard output, for errors too
-    #[arg(long, global = true, help_heading = OUTPUT)]
+    #[arg(long, global = true, help_heading = OUTPUT, display_order = 100)]
     pub json: bool,
     /// Print no summary, progress or warnings
-    #[arg(short, long, global = true, help_heading = OUTPUT, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, help_heading = OUTPUT, display_order = 101)]
+    #[arg(conflicts_with = "verbose")]
     pub quiet: bool,
     /// Log the stages on standard error; -vv logs every iteration
-    #[arg(short, long, global = true, help_heading = OUTPUT, action = ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = OUTPUT, display_order = 102)]
+    #[arg(action = ArgAction::Count)]
     pub verbose: u8,
 }
 
@@ -94,7 +94,7 @@ pub struct Talk {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = INPUT)]
 pub struct TableArgs {
-    /// Format of the file when its suffix does not tell
+    /// Input format [default: inferred from the file extension]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,
     /// Whether a CSV file starts with column names
@@ -156,7 +156,7 @@ pub struct LabelArgs {
 /// Where the work is done.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ThreadArgs {
-    /// Threads to use; 0 is what the machine allows. Never changes the result
+    /// Number of threads; 0 uses all cores. The result does not depend on it
     #[arg(long, value_name = "T", default_value_t = 0, hide_default_value = true)]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(0..=1024))]
     #[arg(help_heading = METHOD, allow_negative_numbers = true)]

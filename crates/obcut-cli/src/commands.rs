@@ -1,6 +1,5 @@
 //! The commands, one file each: arguments, the job they mean, and its run.
 
-pub mod bench;
 pub mod cluster;
 pub mod completions;
 pub mod cut;

@@ -4,10 +4,13 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 
-use obcut::DataError;
+use obcut::params::spell;
+use obcut::{DataError, StateError};
 use obcut_data::{Dataset, RowTable, Source};
 use serde::Serialize;
 use serde_json::json;
+
+use crate::args::vocabulary::Options;
 
 /// Exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
@@ -50,7 +53,7 @@ impl Failure {
         } else if exit_code == INTERRUPTED {
             "interrupted; nothing was written".to_string()
         } else {
-            one_line(&format!("{error:#}"))
+            one_line(&spell(&format!("{error:#}"), &Options))
         };
         Self { message, kind, exit_code }
     }
@@ -126,17 +129,6 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
             Fault::Stopped(_) => ("interrupted", INTERRUPTED),
         });
     }
-    if let Some(error) = cause.downcast_ref::<obcut_bench::Error>() {
-        use obcut_bench::Error::{File, NoData, NoFile, NoSuite, OtherData, Record, Suite};
-        return Some(match error {
-            NoSuite { .. } | Suite { .. } | NoData { .. } | NoFile { .. } | OtherData { .. } => {
-                ("usage", 2)
-            }
-            File { cause, .. } if cause.kind() == io::ErrorKind::NotFound => ("usage", 2),
-            Record { .. } => ("data", 3),
-            _ => ("failed", 1),
-        });
-    }
     if let Some(error) = cause.downcast_ref::<obcut_data::Error>() {
         if let obcut_data::Error::Cancelled = error {
             return Some(("interrupted", INTERRUPTED));
@@ -146,6 +138,11 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
     Some(match cause.downcast_ref::<obcut::Error>()? {
         obcut::Error::Params(_) => ("usage", 2),
         obcut::Error::Data(_) | obcut::Error::Read { .. } => ("data", 3),
+        obcut::Error::State(StateError::OtherFit | StateError::OtherWeights) => ("usage", 2),
+        obcut::Error::State(_) => ("state", 3),
+        obcut::Error::Io { .. } => ("io", 1),
+        obcut::Error::Threads { .. } => ("threads", 1),
+        obcut::Error::Numeric { .. } => ("numeric", 1),
         obcut::Error::Model(_) => ("model", 3),
         obcut::Error::Cancelled => ("interrupted", INTERRUPTED),
         _ => ("failed", 1),
@@ -256,7 +253,6 @@ mod tests {
         assert_eq!(code(Fault::Usage("x".into()).into()), 2);
         assert_eq!(code(Fault::Data("x".into()).into()), 3);
         assert_eq!(code(Fault::Stopped("x".into()).into()), 130);
-        assert_eq!(code(obcut_bench::Suite::named("x").unwrap_err().into()), 2);
         assert_eq!(code(anyhow::anyhow!("x")), 1);
     }
 
@@ -272,6 +268,6 @@ mod tests {
     #[test]
     fn messages_are_one_line_and_name_the_file() {
         let error = about(&Source::parse("x.csv"), DataError::Csr("a\n b".into()));
-        assert_eq!(Failure::of(&error).message, "x.csv: the sparse matrix is broken: a b");
+        assert_eq!(Failure::of(&error).message, "x.csv: the sparse matrix is invalid: a b");
     }
 }

@@ -1,16 +1,23 @@
-//! The command `obcut`: parse, run, print the error, exit code. A library, so that the Python package
-//! can bring the same command.
+#![doc = include_str!("../README.md")]
+//!
+//! The modules that other programs of this workspace share (messages, exit codes, signals) are public and
+//! hidden from the documentation: they may change in any version.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
-mod args;
+#[doc(hidden)]
+pub mod args;
 mod commands;
-mod failure;
+#[doc(hidden)]
+pub mod failure;
 mod input;
-mod interrupt;
+#[doc(hidden)]
+pub mod interrupt;
 mod memory;
-mod output;
-mod page;
+#[doc(hidden)]
+pub mod output;
+#[doc(hidden)]
+pub mod page;
 mod progress;
 mod report;
 mod spill;
@@ -24,29 +31,26 @@ use failure::Failure;
 
 /// Runs the command with its arguments, the first of which is its name. Returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    run_as(&[program()], arguments)
-}
-
-/// This program. Where the system has a name for it that outlives its file, a build or an upgrade while a
-/// benchmark runs does not mix two programs in one table.
-fn program() -> OsString {
-    let own = std::path::Path::new("/proc/self/exe");
-    if own.exists() {
-        return own.into();
+    match parse::<Cli>(&arguments) {
+        Ok(cli) => perform(cli.talk.json, || start(&cli, &arguments)),
+        Err(exit_code) => exit_code,
     }
-    std::env::current_exe().map_or_else(|_| "obcut".into(), OsString::from)
 }
 
-/// The same, where the command is started by `program` and its first arguments.
-pub fn run_as(program: &[OsString], arguments: Vec<OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
-        Err(error) => return refuse(&error, &arguments),
-    };
-    let json = cli.talk.json;
-    match interrupt::install(json).and_then(|()| {
-        failure::guard(|| start(&cli, program, &arguments).map_err(failure::about_stdout))
-    }) {
+/// Reads the arguments of a program. Where they ask for help, or cannot be read, what there is to say is
+/// printed and the exit code is returned.
+#[doc(hidden)]
+pub fn parse<C: Parser>(arguments: &[OsString]) -> Result<C, u8> {
+    C::try_parse_from(arguments).map_err(|error| refuse(&error, arguments))
+}
+
+/// Does the work of a program and returns its exit code. Signals are listened to, a panic becomes an error
+/// of one line, and an error is printed.
+#[doc(hidden)]
+pub fn perform(json: bool, work: impl FnOnce() -> anyhow::Result<()>) -> u8 {
+    match interrupt::install(json)
+        .and_then(|()| failure::guard(|| work().map_err(failure::about_stdout)))
+    {
         Ok(()) => 0,
         Err(error) if failure::is_broken_pipe(&error) => 0,
         Err(error) => {
@@ -58,7 +62,7 @@ pub fn run_as(program: &[OsString], arguments: Vec<OsString>) -> u8 {
     }
 }
 
-fn start(cli: &Cli, program: &[OsString], arguments: &[OsString]) -> anyhow::Result<()> {
+fn start(cli: &Cli, arguments: &[OsString]) -> anyhow::Result<()> {
     let talk = &cli.talk;
     match &cli.command {
         Command::Cluster(args) => commands::cluster::run(args, talk, arguments),
@@ -67,8 +71,6 @@ fn start(cli: &Cli, program: &[OsString], arguments: &[OsString]) -> anyhow::Res
         Command::Score(args) => commands::score::run(args, talk),
         Command::Info(args) => commands::info::run(args, talk),
         Command::Methods(args) => commands::methods::run(args, talk),
-        Command::Bench(args) => commands::bench::run(args, talk, program),
-        Command::BenchRun => commands::bench::run_one(),
         Command::Generate(args) => commands::generate::run(args, talk),
         Command::Demo(args) => commands::demo::run(args, talk, arguments),
         Command::Completions(args) => commands::completions::run(args),

@@ -1,44 +1,10 @@
-//! The report of a run: its facts, the command that does it again, and the file.
+//! The report of a run: the command that repeats it, and the file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use obcut::{Model, Trace};
-use obcut_report::{Clustering, clustering};
-
 use crate::failure::Fault;
-
-/// The page: what the fit knows, and what the command knows besides.
-pub fn html(fit: Clustering, known: Clustering) -> String {
-    let feature_names = match known.feature_names.is_empty() {
-        true => fit.feature_names.clone(),
-        false => known.feature_names,
-    };
-    let Clustering { title, data, scores, seconds, command, sketch, .. } = known;
-    let noise = known.noise.or(fit.noise);
-    clustering(&Clustering {
-        title,
-        data,
-        scores,
-        seconds,
-        command,
-        sketch,
-        noise,
-        feature_names,
-        ..fit
-    })
-}
-
-/// What is known of a fit whose labels are elsewhere.
-pub fn of_large(model: &Model, trace: &Trace, warnings: &[String]) -> Clustering {
-    Clustering {
-        convergence: Some(trace.into()),
-        seconds: trace.seconds.clone(),
-        warnings: warnings.to_vec(),
-        ..Clustering::of_model(model)
-    }
-}
+use anyhow::bail;
 
 /// Checks that a report can be written, before any work is done for it.
 pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {

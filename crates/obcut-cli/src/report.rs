@@ -292,15 +292,6 @@ impl WeightFacts {
     }
 }
 
-/// Warnings of the library with its settings spelled as options.
-pub fn with_options(warnings: Vec<String>) -> Vec<String> {
-    let spelled = |text: String| {
-        text.replace("raise max_iter", "raise --max-iter")
-            .replace("learn = nothing", "--learn nothing")
-    };
-    warnings.into_iter().map(spelled).collect()
-}
-
 /// A whole number or one with a half, with commas.
 fn half(value: f64) -> String {
     let whole = count(value as usize);
@@ -581,16 +572,4 @@ pub fn same_length(labels: usize, truth: usize) -> Result<(), Fault> {
         count(labels),
         count(truth)
     )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn warnings_spell_settings_as_options() {
-        let text = "still falling after 30 iterations; raise max_iter to go on".to_string();
-        let expected = "still falling after 30 iterations; raise --max-iter to go on";
-        assert_eq!(with_options(vec![text]), [expected]);
-    }
 }

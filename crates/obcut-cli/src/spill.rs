@@ -316,9 +316,9 @@ impl Keeper {
 
 impl Store for Keeper {
     fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
-        self.spill.write(first, rows).map_err(|cause| Error::Numeric {
-            stage: "writing labels to the scratch file",
-            detail: cause.to_string(),
+        self.spill.write(first, rows).map_err(|source| {
+            let action = "write labels to the scratch file".into();
+            Error::Io { action, source }
         })
     }
 
@@ -335,9 +335,9 @@ impl Store for Keeper {
         let Some(folder) = &self.folder else { return Ok(()) };
         let saved = interrupt::saving(|| self.write(folder, state));
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        saved.map_err(|cause| Error::Numeric {
-            stage: "saving the state of the run",
-            detail: format!("{}: {cause}", folder.display()),
+        saved.map_err(|source| {
+            let action = format!("save the state of the run to {}", folder.display());
+            Error::Io { action, source }
         })
     }
 }

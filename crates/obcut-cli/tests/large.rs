@@ -177,7 +177,7 @@ fn a_signal_saves_the_state() {
     assert!(run.code == 2 && run.stderr.contains("--resume"), "{run:?}");
     let other = line.replace("-k 6", "-k 5");
     let run = folder.run(&format!("{other} -o stopped.npy --force --resume"));
-    assert!(run.code == 2 && run.stderr.contains("other settings"), "{run:?}");
+    assert!(run.code == 2 && run.stderr.contains("other parameters"), "{run:?}");
     let run = folder.run(&format!("{line} -o stopped.npy --force --resume --drop 0"));
     assert!(run.code == 2 && run.stderr.contains("same files and options"), "{run:?}");
     // A state of another format is refused, not misread.

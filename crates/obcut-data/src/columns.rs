@@ -167,8 +167,8 @@ impl Columns<'_> {
                 return Ok(j);
             }
             let hint = match names.iter().position(|other| other == name) {
-                Some(j) if is_out[j] => "it is left out with --drop".to_string(),
-                Some(j) if !is_left(j) => "it is not among --columns".to_string(),
+                Some(j) if is_out[j] => "it is left out with `drop`".to_string(),
+                Some(j) if !is_left(j) => "it is not among `columns`".to_string(),
                 Some(_) => "the model has more columns of this name".to_string(),
                 None => list_of(names),
             };
@@ -351,10 +351,10 @@ mod tests {
             "t.csv has no column '3', which the model needs; there are 5: id, a, b, c, class"
         );
         let dropped = LoadOptions { drop: words(&["a"]), ..options.clone() };
-        assert!(message(&dropped).ends_with("it is left out with --drop"));
+        assert!(message(&dropped).ends_with("it is left out with `drop`"));
         let chosen = LoadOptions { columns: Some(words(&["1-2"])), ..options.clone() };
         assert!(
-            message(&chosen).ends_with("'c', which the model needs; it is not among --columns")
+            message(&chosen).ends_with("'c', which the model needs; it is not among `columns`")
         );
         let chosen = LoadOptions { columns: Some(words(&["1-3"])), ..options.clone() };
         assert_eq!(select(&chosen).unwrap().features, [3, 1]);

@@ -154,9 +154,9 @@ impl Magic {
     fn advice(self) -> String {
         match self {
             Self::Known(Format::Npz) => {
-                "it looks like an NPZ (or another zip) file; use --format npz".to_string()
+                "it looks like an NPZ (or another zip) file; use `format=npz`".to_string()
             }
-            Self::Known(format) => format!("it looks like a {format} file; use --format {format}"),
+            Self::Known(format) => format!("it looks like a {format} file; use `format={format}`"),
             Self::Hdf5 => "it looks like an HDF5 (MAT v7.3) file; save it with -v7".to_string(),
             Self::Gzip => "it looks like gzip inside gzip; unpack it first".to_string(),
             Self::Zstd => "it looks like zstd inside a packed file; unpack it first".to_string(),
@@ -239,7 +239,7 @@ fn check_text(source_name: &str, head: &[u8], magic: Option<Magic>) -> Result<()
     };
     let found = match magic {
         Some(magic) => magic.advice(),
-        None => "if it is text, save it as UTF-8; else give its --format".to_string(),
+        None => "if it is text, save it as UTF-8; else give its `format`".to_string(),
     };
     Err(Error::NotText { source_name: source_name.to_string(), problem, found })
 }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_parquet_file_named_csv_is_told() {
         let error = check_head("x.csv", b"PAR1\x15\x04\x00", Format::Csv).unwrap_err();
-        assert!(error.to_string().contains("use --format parquet"), "{error}");
+        assert!(error.to_string().contains("use `format=parquet`"), "{error}");
         let error = check_head("x.npy", b"1,2,3\n", Format::Npy).unwrap_err();
         assert!(error.to_string().contains("x.npy is not a npy file"), "{error}");
         let error = check_head("x.csv", b"caf\xe9,b\n", Format::Csv).unwrap_err();

@@ -7,7 +7,7 @@ use obcut::Matrix;
 use obcut::synthetic::Labelled;
 
 /// The digits as packed CSV: 64 pixels and the class.
-pub const DIGITS_CSV_GZ: &[u8] = include_bytes!("../../../data/digits.csv.gz");
+pub const DIGITS_CSV_GZ: &[u8] = include_bytes!("../data/digits.csv.gz");
 
 /// The digits as CSV text, with a header.
 pub fn digits_csv() -> String {

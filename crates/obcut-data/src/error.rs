@@ -23,7 +23,7 @@ pub enum Error {
         source_name: String,
     },
     /// A suffix that tells no format.
-    #[error("{source_name}: the suffix tells no format; give --format, one of {}", Format::NAMES)]
+    #[error("{source_name}: the suffix tells no format; give `format`, one of {}", Format::NAMES)]
     UnknownSuffix {
         /// The file.
         source_name: String,
@@ -55,7 +55,7 @@ pub enum Error {
         hint: String,
     },
     /// One column in two roles.
-    #[error("column '{column}' is {role} and a feature at once; take it out of --columns")]
+    #[error("column '{column}' is {role} and a feature at once; take it out of `columns`")]
     TwoRoles {
         /// The column.
         column: String,
@@ -63,13 +63,13 @@ pub enum Error {
         role: &'static str,
     },
     /// A column chosen twice.
-    #[error("column '{column}' is chosen twice; name it once in --columns")]
+    #[error("column '{column}' is chosen twice; name it once in `columns`")]
     ChosenTwice {
         /// The column.
         column: String,
     },
     /// No feature is left.
-    #[error("{source_name}: no feature column is left; see --columns, --drop and --truth")]
+    #[error("{source_name}: no feature column is left; see `columns`, `drop` and `truth`")]
     NoFeatures {
         /// The file.
         source_name: String,
@@ -115,7 +115,7 @@ pub enum Error {
         hint: &'static str,
     },
     /// The output is there already.
-    #[error("{path} exists; use --force to replace it")]
+    #[error("{path} exists; use `overwrite=true` to replace it")]
     OutputExists {
         /// The output.
         path: String,
@@ -175,7 +175,7 @@ pub enum Error {
     // --- the system said no ---
     /// The scratch file could not be written.
     #[error(
-        "cannot write the scratch file in {folder}, which needs {n_bytes} bytes or more: {cause}; name another folder with --scratch or TMPDIR"
+        "cannot write the scratch file in {folder}, which needs {n_bytes} bytes or more: {cause}; name another folder with `scratch` or TMPDIR"
     )]
     Scratch {
         /// Its folder.
@@ -255,7 +255,7 @@ pub enum Error {
     },
     /// Text in a column of numbers.
     #[error(
-        "{source_name}, line {line}, column '{column}': '{text}' is no number; leave the column out with --columns or --drop, or name it with --truth"
+        "{source_name}, line {line}, column '{column}': '{text}' is no number; leave the column out with `columns` or `drop`, or name it with `truth`"
     )]
     NotANumber {
         /// The file.
@@ -269,7 +269,7 @@ pub enum Error {
     },
     /// An empty cell, or a null.
     #[error(
-        "{source_name}, {place}, column '{column}' has no value; fill it, remove the row, or leave the column out with --drop"
+        "{source_name}, {place}, column '{column}' has no value; fill it, remove the row, or leave the column out with `drop`"
     )]
     Missing {
         /// The file.
@@ -307,7 +307,7 @@ pub enum Error {
     },
     /// A table of other columns than the one it follows.
     #[error(
-        "{source_name} has {found} feature columns where {first} has {expected}; choose the same with --columns, or read them apart"
+        "{source_name} has {found} feature columns where {first} has {expected}; choose the same with `columns`, or read them apart"
     )]
     OtherColumns {
         /// The file.
@@ -321,7 +321,7 @@ pub enum Error {
     },
     /// A table whose columns are called otherwise than those of the one it follows.
     #[error(
-        "{source_name}: feature {place} is called '{found}' where {first} has '{expected}'; name the columns in one order with --columns"
+        "{source_name}: feature {place} is called '{found}' where {first} has '{expected}'; name the columns in one order with `columns`"
     )]
     OtherNames {
         /// The file.

@@ -1,4 +1,6 @@
-//! Files of obcut: tables and graphs in, labels out.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! | module          | does                                                        |
 //! |-----------------|-------------------------------------------------------------|
@@ -16,14 +18,6 @@
 //! | `message`       | texts made short, names that were perhaps meant              |
 //!
 //! A reader never takes memory on a header's word: it grows with the bytes that are there.
-//!
-//! ```no_run
-//! use obcut_data::{LoadOptions, Source, load};
-//! let options = LoadOptions { truth: Some("species".into()), ..LoadOptions::default() };
-//! let data = load(&Source::parse("iris.csv"), &options)?;
-//! println!("{} rows", data.matrix.n_rows());
-//! # Ok::<(), obcut_data::Error>(())
-//! ```
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
@@ -213,9 +207,9 @@ fn open(source: &Source, options: &LoadOptions) -> Result<Input, Error> {
     if options.variable.is_some() && !matches!(input.format, Format::Npz | Format::Mat) {
         return Err(Error::Option {
             source_name: input.name,
-            option: "--variable",
+            option: "`variable`",
             format: input.format,
-            hint: "only npz and mat files hold several arrays; choose columns with --columns",
+            hint: "only npz and mat files hold several arrays; choose columns with `columns`",
         });
     }
     Ok(input)

@@ -115,7 +115,7 @@ impl Table {
             kind => Err(Error::unsupported(
                 &self.name,
                 format!(
-                    "column '{}' is {}, not numbers; leave it out with --columns or --drop, or name it with --truth",
+                    "column '{}' is {}, not numbers; leave it out with `columns` or `drop`, or name it with `truth`",
                     shorten(&self.columns[j], 40),
                     kind.name()
                 ),

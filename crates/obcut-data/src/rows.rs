@@ -181,15 +181,14 @@ impl RowSource for RowTable {
     }
 
     fn read(&self, rows: Range<usize>) -> Result<Matrix, obcut::Error> {
-        self.piece(rows.clone())
-            .map_err(|error| obcut::Error::Read { rows, detail: error.to_string() })
+        self.piece(rows.clone()).map_err(|error| obcut::Error::Read { rows, source: error.into() })
     }
 
     fn gather(&self, rows: &[u64]) -> Result<Matrix, obcut::Error> {
         self.some(rows).map_err(|error| {
             let start = rows.first().map_or(0, |&row| row as usize);
             let end = rows.last().map_or(0, |&row| row as usize).saturating_add(1);
-            obcut::Error::Read { rows: start..end, detail: error.to_string() }
+            obcut::Error::Read { rows: start..end, source: error.into() }
         })
     }
 }

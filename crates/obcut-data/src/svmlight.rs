@@ -75,7 +75,7 @@ fn read_row<'a>(
 /// Reads a sparse table with its truth.
 pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     for (option, is_given) in
-        [("--truth", options.truth.is_some()), ("--weights", options.weights.is_some())]
+        [("`truth`", options.truth.is_some()), ("`weights`", options.weights.is_some())]
     {
         if is_given {
             return Err(Error::Option {

@@ -73,7 +73,7 @@ pub(crate) fn choose(
                 .collect();
             let hint = match all.len() {
                 0 => "it holds none".to_string(),
-                n => format!("choose with --variable; it holds {n}: {}", list.join(", ")),
+                n => format!("choose with `variable`; it holds {n}: {}", list.join(", ")),
             };
             Err(Error::WhichVariable { source_name: source_name.to_string(), hint })
         }
@@ -169,6 +169,6 @@ mod tests {
         assert_eq!(chosen(&all).unwrap(), 1);
         let all = [variable("a", &[9, 5]), variable("b", &[9, 4])];
         let text = chosen(&all).unwrap_err().to_string();
-        assert!(text.contains("--variable") && text.contains("a [9, 5] float64"), "{text}");
+        assert!(text.contains("`variable`") && text.contains("a [9, 5] float64"), "{text}");
     }
 }

@@ -112,7 +112,7 @@ fn what_is_not_read_is_told_when_asked_for() {
     let error = read_with("objects.npz", &options(Some("people"), None)).unwrap_err().to_string();
     assert!(error.contains("array 'people': Python objects"), "{error}");
     let error = read_with("le_f8.npy", &options(None, Some("X"))).unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains("--variable"), "{error}");
+    assert!(error.is_usage() && error.to_string().contains("`variable`"), "{error}");
     let error = read_with("le_f8.npy", &options(Some("9"), None)).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("from 0 to 2"), "{error}");
 }

@@ -147,7 +147,7 @@ fn opening_can_be_stopped_and_leaves_nothing() {
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     let missing = scratch.path().join("no");
     let error = open_rows(&source, &options, Some(&missing), &mut |_| true).unwrap_err();
-    assert!(error.to_string().contains("--scratch or TMPDIR"), "{error}");
+    assert!(error.to_string().contains("`scratch` or TMPDIR"), "{error}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arrays::labels;
+use crate::settings::Keywords;
+use obcut::params::spell;
 
 /// Rows, and the class of each.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i32>>);
@@ -95,10 +97,9 @@ fn pair(py: Python<'_>, data: Labelled) -> PyResult<Pair<'_>> {
 
 /// A file that cannot be read or written, as Python raises it.
 pub fn unreadable(error: obcut_data::Error) -> PyErr {
-    let text = error.to_string();
-    if text.contains("exists") {
-        PyFileExistsError::new_err(text)
-    } else {
-        PyOSError::new_err(text)
+    let text = spell(&error.to_string(), &Keywords);
+    match error {
+        obcut_data::Error::OutputExists { .. } => PyFileExistsError::new_err(text),
+        _ => PyOSError::new_err(text),
     }
 }

@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
 use crate::errors::raised;
+use crate::settings::Keywords;
+use obcut::params::spell;
 
 /// A table in a file, a folder or the files of a pattern: NPY, Parquet, CSV. Slices of its rows are
 /// arrays. `needed` are names of columns to take, in this order.
@@ -30,8 +32,10 @@ impl RowFile {
         });
         opened.map(Self).map_err(|error| match error {
             Error::Cancelled => PyKeyboardInterrupt::new_err(()),
-            Error::NotFound { .. } => PyFileNotFoundError::new_err(error.to_string()),
-            other => PyValueError::new_err(other.to_string()),
+            Error::NotFound { .. } => {
+                PyFileNotFoundError::new_err(spell(&error.to_string(), &Keywords))
+            }
+            other => PyValueError::new_err(spell(&other.to_string(), &Keywords)),
         })
     }
 

@@ -2,15 +2,15 @@
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use obcut::CutParams;
-use obcut_report::{Clustering, Sketch};
-use pyo3::exceptions::PyValueError;
+use obcut_report::FitFacts;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Table, labels};
+use crate::errors::wrong;
 use crate::model::Model;
 use crate::page;
-use crate::settings::{Arrays, params};
+use crate::settings::{Arrays, params, worded};
 use crate::watch::watched;
 
 /// Clusters the rows of a table. Returns a dict of what was found.
@@ -30,24 +30,18 @@ pub fn fit<'py>(
     let params = params(paper, settings, Arrays::new(init, anchors)?)?;
     let samples = table.samples()?;
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    let (found, facts) = watched(py, listener, |watch| {
-        let mut found = obcut::fit(&samples, weights, &params, watch)?;
-        found.model.set_feature_names(names.unwrap_or_default());
-        let sketch = Sketch::of_fit(&found, &samples, weights, params.threads, watch)?;
-        let facts = Clustering { sketch: Some(sketch), ..Clustering::of_fit(&found) };
-        Ok((found, facts))
-    })?;
-    outcome(py, found, &facts)
+    let mut found = watched(py, listener, |watch| obcut::fit(&samples, weights, &params, watch))?;
+    found.model.set_feature_names(names.unwrap_or_default());
+    outcome(py, found)
 }
 
 /// What a fit found, as a dict.
-pub fn outcome<'py>(
-    py: Python<'py>,
-    found: obcut::Fit,
-    facts: &Clustering,
-) -> PyResult<Bound<'py, PyDict>> {
+pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, PyDict>> {
+    let warnings = worded(&found.warnings, found.model.feature_names());
+    let texts = warnings.iter().map(|(text, _)| text.clone()).collect();
+    let facts = page::to_json(&FitFacts { warnings: texts, ..FitFacts::from(&found) })?;
     let row_labels = found.labels_or_noise();
-    let obcut::Fit { margins, confidence, outlier_scores, model, trace, warnings, .. } = found;
+    let obcut::Fit { margins, confidence, outlier_scores, model, trace, .. } = found;
     let out = PyDict::new(py);
     let seconds = PyDict::new(py);
     trace.seconds.iter().try_for_each(|(stage, s)| seconds.set_item(stage, s))?;
@@ -61,7 +55,7 @@ pub fn outcome<'py>(
     out.set_item("cut", PyArray1::from_slice(py, &trace.cut))?;
     out.set_item("seconds", seconds)?;
     out.set_item("warnings", warnings)?;
-    out.set_item("facts", page::to_json(facts)?)?;
+    out.set_item("facts", facts)?;
     out.set_item("large", trace.large.map(|large| page::to_json(&large)).transpose()?)?;
     out.set_item("model", Model(model))?;
     Ok(out)
@@ -82,9 +76,7 @@ pub fn cut<'py>(
     threads: usize,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let anchor_weights = anchor_weights
-        .parse()
-        .map_err(|error: obcut::ParamError| PyValueError::new_err(error.to_string()))?;
+    let anchor_weights = anchor_weights.parse().map_err(wrong)?;
     let params =
         CutParams { n_clusters, anchor_weights, normalize_rows, n_init, max_iter, seed, threads };
     let graph = table.samples()?;
@@ -94,6 +86,6 @@ pub fn cut<'py>(
     out.set_item("column_labels", labels(py, found.column_labels))?;
     out.set_item("cut", PyArray1::from_vec(py, found.trace))?;
     out.set_item("converged", found.stop.converged())?;
-    out.set_item("warnings", found.warnings)?;
+    out.set_item("warnings", worded(&found.warnings, &[]))?;
     Ok(out)
 }

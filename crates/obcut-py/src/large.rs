@@ -5,8 +5,8 @@ use std::ops::Range;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use obcut::large::{self, InMemory, Next, Partial, Piece, Task};
 use obcut::{DenseRef, Error, Matrix, Observer, RowSource, Samples};
+use obcut_report::Sketch;
 use obcut_report::sketch::Choice;
-use obcut_report::{Clustering, Sketch};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -87,7 +87,7 @@ fn joined(results: &[PyBackedBytes]) -> Result<Partial, Error> {
 }
 
 fn nothing() -> Error {
-    Error::Numeric { stage: "large table", detail: "there is nothing to join".into() }
+    obcut::StateError::Nothing.into()
 }
 
 /// A fit of a large table, pass by pass.
@@ -109,9 +109,9 @@ impl Large {
     ) -> PyResult<Self> {
         let params = params(paper, settings, Arrays::new(init, anchors)?)?;
         let like: Samples<'_> = if single {
-            DenseRef::<f32>::new(&[], 0, n_cols).map_err(|e| raised(e.into()))?.into()
+            DenseRef::<f32>::new(&[], 0, n_cols).map_err(raised)?.into()
         } else {
-            DenseRef::<f64>::new(&[], 0, n_cols).map_err(|e| raised(e.into()))?.into()
+            DenseRef::<f64>::new(&[], 0, n_cols).map_err(raised)?.into()
         };
         Ok(Self(Some(large::Large::new(&params, &like, n_rows).map_err(raised)?)))
     }
@@ -170,9 +170,7 @@ impl Large {
             None => return Err(over()),
         };
         found.model.set_feature_names(names.unwrap_or_default());
-        let fit = obcut::Fit::of_rows(&[], found);
-        let facts = Clustering::of_fit(&fit);
-        outcome(py, fit, &facts)
+        outcome(py, obcut::Fit::of_rows(&[], found))
     }
 }
 
@@ -216,7 +214,7 @@ impl RowSource for Called {
             let found = self.read.call1(py, (rows.start, rows.end))?;
             owned(found.extract(py)?)
         })
-        .map_err(|error: PyErr| Error::Read { rows, detail: error.to_string() })
+        .map_err(|error: PyErr| Error::Read { rows, source: error.into() })
     }
 
     fn gather(&self, rows: &[u64]) -> Result<Matrix, Error> {
@@ -226,7 +224,7 @@ impl RowSource for Called {
             let found = self.read.call1(py, (PyArray1::from_vec(py, list), py.None()))?;
             owned(found.extract(py)?)
         })
-        .map_err(|error: PyErr| Error::Read { rows: all, detail: error.to_string() })
+        .map_err(|error: PyErr| Error::Read { rows: all, source: error.into() })
     }
 }
 
@@ -268,21 +266,11 @@ pub fn fit_rows<'py>(
     let source = Called { read, n_rows, n_cols, single };
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
     let store = InMemory::new(n_rows);
-    let (fit, sketch) = watched(py, listener, |watch| {
-        let mut found = large::fit_rows(&source, weights, &params, watch, &store, None)?;
-        found.model.set_feature_names(names.unwrap_or_default());
-        let fit = obcut::Fit::of_rows(&store.finish(), found);
-        // Rows that cannot be read again cost the pictures, not the fit.
-        let sketch = match sketch(&fit.model, &source, &fit.labels, weights, params.threads, watch)
-        {
-            Ok(sketch) => Some(sketch),
-            Err(Error::Cancelled) => return Err(Error::Cancelled),
-            Err(_) => None,
-        };
-        Ok((fit, sketch))
+    let mut found = watched(py, listener, |watch| {
+        large::fit_rows(&source, weights, &params, watch, &store, None)
     })?;
-    let facts = Clustering { sketch, ..Clustering::of_fit(&fit) };
-    outcome(py, fit, &facts)
+    found.model.set_feature_names(names.unwrap_or_default());
+    outcome(py, obcut::Fit::of_rows(&store.finish(), found))
 }
 
 /// What a page shows of rows that are read in pieces.
@@ -311,6 +299,7 @@ pub fn sketch_of_rows(
     py: Python<'_>,
     model: &obcut::Model,
     (read, n_rows, n_cols, single): Reader,
+    weights: Option<&[f64]>,
     threads: usize,
 ) -> PyResult<Sketch> {
     let source = Called { read, n_rows, n_cols, single };
@@ -318,7 +307,7 @@ pub fn sketch_of_rows(
     watched(py, None, |watch| {
         large::predict_rows(model, &source, threads, watch, &store)?;
         let labels: Vec<u32> = store.finish().iter().map(|row| row.label).collect();
-        sketch(model, &source, &labels, None, threads, watch)
+        sketch(model, &source, &labels, weights, threads, watch)
     })
 }
 

@@ -35,13 +35,15 @@ mod _core {
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
-    use super::methods::{cluster, method_settings};
+    use super::methods::{cluster, method_settings, method_table};
     #[pymodule_export]
     use super::metrics::{ami, nmi, scores};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
     use super::page::report;
+    #[pymodule_export]
+    use super::settings::parameter_table;
 
     #[allow(non_upper_case_globals)]
     #[pymodule_export]
@@ -50,8 +52,6 @@ mod _core {
 
 /// Runs the command `obcut` with these arguments, the first of which is its name; returns the exit code.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    let python: OsString = py.import("sys")?.getattr("executable")?.extract()?;
-    let program = [python, "-m".into(), "obcut".into()];
-    Ok(py.detach(|| obcut_cli::run_as(&program, arguments)))
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| obcut_cli::run(arguments))
 }

@@ -1,23 +1,43 @@
 //! The other methods.
 
 use obcut::Run;
-use obcut_baselines::Method;
-use pyo3::exceptions::PyValueError;
+use obcut_baselines::{Method, Setting};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::{Value, json};
 
 use crate::arrays::{Table, labels};
+use crate::errors::wrong;
+use crate::settings::worded;
 use crate::watch::watched;
-
-fn wrong(error: obcut::ParamError) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 /// Names and default values of the settings of a method.
 #[pyfunction]
 pub fn method_settings(method: &str) -> PyResult<Vec<(String, String)>> {
     let built = method.parse::<Method>().map_err(wrong)?.build();
     Ok(built.settings().into_iter().map(|s| (s.name.to_string(), s.value)).collect())
+}
+
+/// The other methods with their settings, as JSON.
+#[pyfunction]
+pub fn method_table() -> String {
+    let setting = |setting: Setting| {
+        let Setting { name, value, range, help, kind, .. } = setting;
+        let kind = crate::settings::kind(kind);
+        json!({ "name": name, "default": value, "range": range, "help": help, "values": kind })
+    };
+    let row = |method: &Method| {
+        json!({
+            "name": method.name(),
+            "title": method.title(),
+            "description": method.description(),
+            "summary": method.summary(),
+            "cost": method.cost(),
+            "settings": method.build().settings().into_iter().map(setting).collect::<Vec<_>>(),
+        })
+    };
+    let others = Method::ALL.iter().filter(|method| **method != Method::Obcut);
+    Value::Array(others.map(row).collect()).to_string()
 }
 
 /// Clusters the rows of a table by another method. Returns a dict of what was found.
@@ -47,6 +67,6 @@ pub fn cluster<'py>(
     out.set_item("labels", labels(py, found.labels))?;
     out.set_item("n_clusters", found.n_clusters)?;
     out.set_item("seconds", seconds)?;
-    out.set_item("warnings", found.warnings)?;
+    out.set_item("warnings", worded(&found.warnings, &[]))?;
     Ok(out)
 }

@@ -6,6 +6,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::arrays::{Table, labels};
 use crate::errors::raised;
+use crate::settings::shown;
 use crate::watch::watched;
 
 /// Offsets, columns and values of sparse rows.
@@ -49,6 +50,12 @@ impl Model {
     fn settings(&self) -> PyResult<String> {
         serde_json::to_string(self.0.params())
             .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// The parameters of the estimator that the model was fitted with, as JSON.
+    #[getter]
+    fn parameters(&self) -> String {
+        serde_json::Value::Object(shown(self.0.params())).to_string()
     }
 
     /// What was tried and what sets the clusters apart, as JSON.

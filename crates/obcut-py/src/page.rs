@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use obcut_report::{Clustering, Sketch, clustering};
+use numpy::PyReadonlyArray1;
+use obcut_report::{Clustering, FitFacts, Sketch, clustering};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -12,15 +13,15 @@ use crate::large::{Reader, sketch_of_rows};
 use crate::model::Model;
 use crate::watch::watched;
 
-/// The facts of a fit as a string that an estimator keeps.
+/// The small facts of a fit as a string that an estimator keeps.
 pub fn to_json(facts: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(facts).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// Writes the page of a model, whole or not at all. `facts` are those of its fit, if they are known; a table, or
-/// rows that are read in pieces, make the pictures of the rows anew.
+/// Writes the page of a model, whole or not at all. `facts` are those of its fit, if they are known. The pictures
+/// of the rows are computed from a table or from rows that are read in pieces; without both the page has none.
 #[pyfunction]
-#[pyo3(signature = (model, path, *, overwrite, facts=None, table=None, rows=None, title=None, command=None, threads=1))]
+#[pyo3(signature = (model, path, *, overwrite, facts=None, table=None, rows=None, weights=None, title=None, command=None, threads=1))]
 pub fn report<'py>(
     py: Python<'py>,
     model: &Model,
@@ -29,24 +30,27 @@ pub fn report<'py>(
     facts: Option<&str>,
     table: Option<Table<'py>>,
     rows: Option<Reader>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
     title: Option<String>,
     command: Option<String>,
     threads: usize,
 ) -> PyResult<()> {
     obcut_data::check_writable(&path, overwrite).map_err(unreadable)?;
-    let mut page: Clustering = match facts {
-        Some(facts) => serde_json::from_str(facts)
-            .map_err(|error| PyValueError::new_err(format!("facts of the fit: {error}")))?,
-        None => Clustering::of_model(&model.0),
-    };
+    // Pickles of older versions hold more than these facts; the rest is ignored.
+    let facts: FitFacts = (facts.map(serde_json::from_str).transpose())
+        .map_err(|error| PyValueError::new_err(format!("facts of the fit: {error}")))?
+        .unwrap_or_default();
+    let mut page = Clustering::new(&model.0, facts);
+    let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
     if let Some(table) = table {
         let samples = table.samples()?;
-        let work =
-            |watch: &dyn obcut::Observer| Sketch::of_rows(&model.0, &samples, None, threads, watch);
-        page.sketch = Some(watched(py, None, work)?);
+        let sketch = watched(py, None, |watch| {
+            Sketch::of_rows(&model.0, &samples, weights, threads, watch)
+        })?;
+        page.sketch = Some(sketch);
     }
     if let Some(rows) = rows {
-        page.sketch = Some(sketch_of_rows(py, &model.0, rows, threads)?);
+        page.sketch = Some(sketch_of_rows(py, &model.0, rows, weights, threads)?);
     }
     page.title = title.unwrap_or_default();
     page.command = command;

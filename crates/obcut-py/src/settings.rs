@@ -1,10 +1,53 @@
-//! Settings of a fit from Python: a JSON object of those that differ from a preset.
+//! Parameters as Python has them: names, values, and the table for the generated signature.
 
 use numpy::PyReadonlyArray2;
-use obcut::{Init, Params};
+use obcut::params::{Choice, Group, Kind, Parameter, Vocabulary, spell};
+use obcut::{Init, Params, Warning};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+
+use crate::errors::wrong;
+
+/// Parameters as keyword arguments: `max_iter`, `graph="auto"`.
+pub struct Keywords;
+
+impl Vocabulary for Keywords {
+    fn parameter(&self, name: &str) -> String {
+        python_name(name).into()
+    }
+
+    fn assignment(&self, name: &str, value: &str) -> String {
+        let is_number = value.parse::<f64>().is_ok();
+        match (name, value) {
+            ("method", "obcut") => "OBCut".into(),
+            (_, "true") => format!("{}=True", self.parameter(name)),
+            (_, "none") => format!("{}=None", self.parameter(name)),
+            _ if is_number => format!("{}={value}", self.parameter(name)),
+            _ => format!("{}=\"{value}\"", self.parameter(name)),
+        }
+    }
+}
+
+/// The name in Python: `lambda` is a keyword there, and scikit-learn has names for seed and threads.
+fn python_name(name: &str) -> &str {
+    match name {
+        "lambda" => "lam",
+        "lambda_scale" => "lam_scale",
+        "seed" => "random_state",
+        "threads" => "n_jobs",
+        _ => name,
+    }
+}
+
+/// Warnings as Python words them, each with whether it is about convergence.
+pub fn worded(warnings: &[Warning], names: &[String]) -> Vec<(String, bool)> {
+    let word = |warning: &Warning| {
+        let text = warning.clone().with_names(names).to_string();
+        (spell(&text, &Keywords), warning.is_convergence())
+    };
+    warnings.iter().map(word).collect()
+}
 
 /// What JSON does not carry.
 pub struct Arrays {
@@ -25,17 +68,85 @@ impl Arrays {
     }
 }
 
-/// The preset with the given settings put over it. `n_clusters` is among them.
+/// The preset with the given parameters put over it. `n_clusters` is among them. Names and values are those of
+/// Python.
 pub fn params(paper: bool, given: &str, arrays: Arrays) -> PyResult<Params> {
-    let preset = if paper { Params::paper(0) } else { Params::new(0) };
-    let given: serde_json::Map<String, Value> = serde_json::from_str(given)
-        .map_err(|error| PyValueError::new_err(format!("settings: {error}")))?;
-    let mut params = preset
-        .with_settings(given.iter().map(|(name, value)| (name.as_str(), value)))
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut params = if paper { Params::paper(0) } else { Params::new(0) };
+    let given: Map<String, Value> = serde_json::from_str(given)
+        .map_err(|error| PyValueError::new_err(format!("parameters: {error}")))?;
+    for (name, value) in &given {
+        let engine =
+            Params::TABLE.iter().map(|p| p.name).find(|engine| python_name(engine) == name);
+        params.set(engine.unwrap_or(name), value).map_err(wrong)?;
+    }
     if let Some(labels) = arrays.init {
         params.init = Init::Given(labels);
     }
     params.anchors = arrays.anchors;
     Ok(params)
+}
+
+/// The parameters of a model, with the names and values of Python. Arrays are not kept.
+pub fn shown(params: &Params) -> Map<String, Value> {
+    let mut shown: Map<String, Value> = (Params::TABLE.iter())
+        .filter(|parameter| parameter.group != Group::Hidden && parameter.kind != Kind::Anchors)
+        .filter(|parameter| parameter.name != "threads")
+        .map(|parameter| (python_name(parameter.name).into(), python_value(parameter, params)))
+        .collect();
+    if let Init::Given(_) = params.init {
+        shown.insert("init".into(), "spectral".into());
+    }
+    shown
+}
+
+/// The value of a parameter; Python spells nothing as None.
+fn python_value(parameter: &Parameter, params: &Params) -> Value {
+    match parameter.shown(params) {
+        Value::String(word) if word == "none" && parameter.name != "scale" => Value::Null,
+        value => value,
+    }
+}
+
+fn choices(choices: &[Choice]) -> Vec<Value> {
+    choices.iter().map(|choice| json!({ "name": choice.name, "help": choice.help })).collect()
+}
+
+/// The kind of a parameter, as the generator of the signature reads it.
+pub fn kind(kind: Kind) -> Value {
+    match kind {
+        Kind::Clusters => json!({ "kind": "clusters" }),
+        Kind::Integer { min } => json!({ "kind": "integer", "min": min }),
+        Kind::Real { min, max, open } => {
+            json!({ "kind": "real", "min": min, "max": max.is_finite().then_some(max), "open": open })
+        }
+        Kind::Boolean => json!({ "kind": "boolean" }),
+        Kind::Choice(all) => json!({ "kind": "choice", "choices": choices(all) }),
+        Kind::Labels(all) => json!({ "kind": "labels", "choices": choices(all) }),
+        Kind::Anchors => json!({ "kind": "anchors" }),
+        _ => json!({ "kind": "other" }),
+    }
+}
+
+/// The table of parameters as JSON, in the order in which they are listed.
+#[pyfunction]
+pub fn parameter_table() -> String {
+    let mut listed: Vec<&Parameter> =
+        Params::TABLE.iter().filter(|parameter| parameter.group != Group::Hidden).collect();
+    listed.sort_by_key(|parameter| parameter.group);
+    let (usual, paper) = (Params::new(8), Params::paper(8));
+    let row = |parameter: &&Parameter| {
+        json!({
+            "name": python_name(parameter.name),
+            "engine": parameter.name,
+            "option": parameter.option,
+            "group": format!("{:?}", parameter.group),
+            "values": kind(parameter.kind),
+            "words": parameter.words.iter().map(|word| word.name).collect::<Vec<_>>(),
+            "default": python_value(parameter, &usual),
+            "paper": python_value(parameter, &paper),
+            "summary": spell(parameter.summary(), &Keywords),
+            "details": spell(&parameter.details(), &Keywords),
+        })
+    };
+    Value::Array(listed.iter().map(row).collect()).to_string()
 }

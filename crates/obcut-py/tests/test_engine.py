@@ -307,16 +307,6 @@ def test_the_command_comes_with_the_package(tmp_path):
     assert json.loads(missing.stdout)["error"]["exit_code"] == missing.returncode
 
 
-def test_the_command_of_the_package_runs_a_benchmark(tmp_path):
-    # Its runs are processes of this interpreter.
-    command = [sys.executable, "-m", "obcut", "bench", "quick", "--data", "moons", "--methods", "kmeans,rksc"]
-    done = subprocess.run([*command, "--seeds", "2", "--out", tmp_path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "runs.jsonl").read_text().splitlines()
-    assert [json.loads(line)["status"] for line in lines] == ["done"] * 4
-    assert "100.0" in done.stdout
-
-
 def test_the_command_is_interrupted(tmp_path):
     X, _ = datasets.make_mixture(60_000, 64, 20, random_state=0)
     np.save(tmp_path / "x.npy", X)

@@ -9,9 +9,9 @@ import pytest
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from obcut import _core, _methods, datasets, metrics
+from obcut import _core, _method_classes, _methods, datasets, metrics
 
-METHODS = [getattr(_methods, name) for name in _methods.__all__]
+METHODS = [getattr(_method_classes, name) for name in _method_classes.__all__]
 #: Settings that suit the tiny tables of the checks.
 SMALL = {"USPEC": {"p": 60}, "FastESC": {"features": 100}, "SSC": {"n_init": 3}, "ESCG": {"n_init": 3}}
 
@@ -33,7 +33,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 @pytest.mark.parametrize("kind", METHODS)
 def test_parameters_are_the_settings_of_the_engine(kind):
-    shared = {"self", *kind._shared_constraints}
+    shared = {"self", *_methods._SHARED_NAMES}
     signature = inspect.signature(kind.__init__).parameters
     ours = {name: p.default for name, p in signature.items() if name not in shared}
     settings = dict(_core.method_settings(kind._name))
@@ -51,14 +51,14 @@ def test_numbers_are_whole_where_the_engine_wants_them_whole(kind):
     """A fraction is taken by every parameter that the engine reads as one, and by no other."""
     X, _ = datasets.make_blobs(60, 3, 2, random_state=0)
     for name, p in inspect.signature(kind).parameters.items():
-        if name in kind._shared_constraints or type(p.default) not in (int, float):
+        if name in _methods._SHARED_NAMES or type(p.default) not in (int, float):
             continue
         model = small(kind, n_clusters=2).set_params(**{name: 0.5})
         try:
             _core.cluster(X, kind._name, 2, [(name, "0.5")], seed=0, threads=1)
             whole = False
         except ValueError as error:
-            whole = f"{name} = 0.5 is out of range" in str(error)
+            whole = f"setting '{name}' is 0.5" in str(error)
         assert whole == isinstance(p.default, int), name
         if whole:
             with pytest.raises(InvalidParameterError):
@@ -68,7 +68,7 @@ def test_numbers_are_whole_where_the_engine_wants_them_whole(kind):
 
 
 def test_a_class_of_ones_own_can_be_derived():
-    class Mine(_methods.LSC):
+    class Mine(_method_classes.LSC):
         """Mine."""
 
     X, y = datasets.make_blobs(120, 3, 2, random_state=0)
@@ -78,7 +78,7 @@ def test_a_class_of_ones_own_can_be_derived():
 @pytest.mark.parametrize("kind", METHODS)
 def test_labels_do_not_depend_on_threads(kind):
     X, y = datasets.make_blobs(300, 6, 3, random_state=5)
-    if kind is _methods.SSCOMP:
+    if kind is _method_classes.SSCOMP:
         X, y = datasets.make_subspaces(240, 20, 3, dimension=4, noise=0, random_state=5)
     one = small(kind, n_clusters=3, random_state=1, n_jobs=1).fit_predict(X)
     np.testing.assert_array_equal(small(kind, n_clusters=3, random_state=1, n_jobs=3).fit_predict(X), one)
@@ -87,10 +87,11 @@ def test_labels_do_not_depend_on_threads(kind):
 
 def test_memory_is_told_before_the_start():
     X = np.zeros((4000, 2))
-    with pytest.raises(ValueError, match="needs .* MB for 4000 rows; limit 0 MB"):
-        _methods.LSC(n_clusters=2, memory=1000).fit(X)
+    way_out = "but the limit is 0 MB; use fewer rows or OBCut, or raise memory"
+    with pytest.raises(ValueError, match=f"needs .* MB for 4000 rows, {way_out}"):
+        _method_classes.LSC(n_clusters=2, memory=1000).fit(X)
 
 
 def test_the_examples_hold():
-    failed, tried = doctest.testmod(_methods)
+    failed, tried = doctest.testmod(_method_classes)
     assert failed == 0 and tried >= 3 * len(METHODS)

@@ -90,7 +90,7 @@ def test_too_few_iterations_are_told():
         ({"graph": "near"}, "The 'graph' parameter of OBCut must be"),
         ({"n_clusters": (5, 2)}, "1 <= low <= high"),
         ({"n_clusters": 11}, "n_samples=10 should be >= n_clusters=11"),
-        ({"n_clusters": 3, "n_anchors": 2}, "2 anchors cannot hold 3 clusters"),
+        ({"n_clusters": 3, "n_anchors": 2}, "3 clusters need at least as many anchors"),
         ({"n_clusters": 2, "init": [0, 1]}, r"init has shape \(2,\), but X has 10 samples"),
         ({"n_clusters": 2, "random_state": -1}, "random_state"),
     ],

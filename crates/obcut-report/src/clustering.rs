@@ -13,7 +13,7 @@ use crate::page::{Page, Section};
 use crate::sketch::Sketch;
 
 /// All facts of the page.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clustering {
     /// Title of the page; empty for the usual one.
     pub title: String,
@@ -30,7 +30,6 @@ pub struct Clustering {
     /// The clusters, what was tried, and the path over k.
     pub explanation: Explanation,
     /// Rows that are marked as noise, where the fit was asked to mark such.
-    #[serde(default)]
     pub noise: Option<usize>,
     /// How the fit went; a model that was read from a file does not know.
     pub convergence: Option<Convergence>,
@@ -49,7 +48,7 @@ pub struct Clustering {
 }
 
 /// What was clustered.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Data {
     /// Name of the file, if there is one.
     pub name: Option<String>,
@@ -59,7 +58,46 @@ pub struct Data {
     pub kind: String,
 }
 
-/// How a fit went.
+/// What only the fit knows: neither the model nor the rows can give it again. It is small, so a fitted estimator
+/// can keep it for a page that is asked for later.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FitFacts {
+    /// Values of the iterations, and why they ended.
+    pub convergence: Option<Convergence>,
+    /// Seconds per stage, in order.
+    pub seconds: Vec<(String, f64)>,
+    /// What the reader should know, in plain words.
+    pub warnings: Vec<String>,
+    /// Rows that are marked as noise, where the fit was asked to mark such.
+    pub noise: Option<usize>,
+}
+
+impl FitFacts {
+    /// The facts of a fit whose rows are elsewhere; `noise` rows of them are marked.
+    pub fn new(trace: &Trace, warnings: &[String], noise: Option<usize>) -> Self {
+        Self {
+            convergence: Some(trace.into()),
+            seconds: trace.seconds.clone(),
+            warnings: warnings.to_vec(),
+            noise,
+        }
+    }
+}
+
+impl From<&Fit> for FitFacts {
+    fn from(fit: &Fit) -> Self {
+        // A fit whose rows are elsewhere cannot count them.
+        let noise = (fit.model.noise_threshold())
+            .filter(|_| !fit.noise.is_empty())
+            .map(|_| fit.noise.iter().filter(|&&marked| marked).count());
+        // A front end words them for its users.
+        let warnings: Vec<String> = fit.warnings.iter().map(|w| w.to_string()).collect();
+        Self::new(&fit.trace, &warnings, noise)
+    }
+}
+
+/// The iterations of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
     /// Objective at the start and after every iteration; empty when only the cut was run.
@@ -84,7 +122,7 @@ pub struct Convergence {
 }
 
 /// Agreement with known classes, as fractions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scores {
     /// Normalised mutual information.
     pub nmi: f64,
@@ -142,18 +180,15 @@ impl Clustering {
         }
     }
 
+    /// What a model knows together with the facts of its fit.
+    pub fn new(model: &Model, fit: FitFacts) -> Self {
+        let FitFacts { convergence, seconds, warnings, noise } = fit;
+        Self { convergence, seconds, warnings, noise, ..Self::of_model(model) }
+    }
+
     /// What a fit knows: the model, how it went, seconds and warnings.
     pub fn of_fit(fit: &Fit) -> Self {
-        Self {
-            convergence: Some(Convergence::from(&fit.trace)),
-            seconds: fit.trace.seconds.clone(),
-            warnings: fit.warnings.clone(),
-            // A fit whose rows are elsewhere cannot count them.
-            noise: (fit.model.noise_threshold())
-                .filter(|_| !fit.noise.is_empty())
-                .map(|_| fit.noise.iter().filter(|&&marked| marked).count()),
-            ..Self::of_model(&fit.model)
-        }
+        Self::new(&fit.model, fit.into())
     }
 
     /// Number of clusters.

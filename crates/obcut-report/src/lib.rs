@@ -1,4 +1,6 @@
-//! Reports as one self-contained HTML page: facts in, a `String` out; no files, no network.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! [`clustering()`] writes the page of a clustering. Its pictures are the components of [`chart`], which
 //! serve other pages as well: each is a small struct of plain data, and `html()` draws it. A [`page::Page`]
@@ -17,7 +19,7 @@ pub mod page;
 pub mod palette;
 pub mod sketch;
 
-pub use clustering::{Clustering, Convergence, Data, Scores, clustering};
+pub use clustering::{Clustering, Convergence, Data, FitFacts, Scores, clustering};
 pub use html::Html;
 pub use page::{Page, Section};
 pub use sketch::{Labelled, Sketch};

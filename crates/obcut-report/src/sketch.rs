@@ -1,12 +1,11 @@
 //! What a page says about rows, in a size that does not grow with their number.
 //!
-//! A sketch is made while the rows are at hand and can be kept instead of them: some thousand rows on the map,
-//! the picture of their links, a histogram of all margins, and a few rows by number.
+//! A sketch is computed from the rows when a page is asked for: some thousand rows on the map, the picture of their
+//! links, a histogram of all margins, and a few rows by number.
 
 mod rows;
 
 use obcut::{Error, Fit, Matrix, Model, Observer, RowSource, Samples};
-use serde::{Deserialize, Serialize};
 
 pub use rows::Choice;
 use rows::{Picked, spread};
@@ -25,12 +24,11 @@ const PORTION: usize = 1000;
 const TYPICAL: usize = 5;
 
 /// What depends on the rows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sketch {
     /// Rows there are.
     pub n_rows: usize,
     /// Rows that were looked at, where they are fewer: tables that are read in pieces.
-    #[serde(default)]
     pub looked_at: Option<usize>,
     /// Some of them on the map.
     pub map: Map,
@@ -43,7 +41,7 @@ pub struct Sketch {
 }
 
 /// Rows on the map, all lists of one length.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map {
     /// Their numbers, from 0.
     pub rows: Vec<u64>,
@@ -58,7 +56,7 @@ pub struct Map {
 }
 
 /// The bipartite graph in cells, rows and anchors sorted by cluster.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Links {
     /// Rows that are in the picture.
     pub n_rows: usize,
@@ -73,7 +71,7 @@ pub struct Links {
 }
 
 /// How sure the labels are.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Margins {
     /// Smallest value of the histogram.
     pub from: f64,
@@ -88,7 +86,7 @@ pub struct Margins {
 }
 
 /// A row that could as well be elsewhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Uncertain {
     /// Its number, from 0.
     pub row: u64,
@@ -378,8 +376,8 @@ fn gathered(
             Matrix::Dense64 { values, .. } => double.extend(values),
             Matrix::Sparse32(_) | Matrix::Sparse64(_) => {
                 let (first, last) = (portion[0] as usize, portion[portion.len() - 1] as usize);
-                let detail = "sparse rows are not read in pieces".into();
-                return Err(Error::Read { rows: first..last + 1, detail });
+                let source = "sparse rows cannot be read in batches".into();
+                return Err(Error::Read { rows: first..last + 1, source });
             }
         }
     }

@@ -3,7 +3,8 @@
 use crate::error::{DataError, Error, ParamError};
 use crate::matrix::Samples;
 use crate::observer::Observer;
-use crate::solver::params::Params;
+use crate::params::Params;
+use crate::warning::Warning;
 
 /// What every run of every method has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,8 @@ pub struct Clustering {
     pub n_clusters: usize,
     /// Seconds per stage.
     pub seconds: Vec<(String, f64)>,
-    /// What a user should know, in plain words.
-    pub warnings: Vec<String>,
+    /// What a user should know.
+    pub warnings: Vec<Warning>,
 }
 
 /// A method that clusters samples. Its own settings live in the type that implements it.

@@ -9,14 +9,15 @@ use crate::graph::{Graph, spectral};
 use crate::matrix::Samples;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Context;
+use crate::params::AnchorWeights;
 use crate::random::{Stream, mix, shuffled};
 use crate::solver::cutting::{self, Visits};
 use crate::solver::model::column_labels;
-use crate::solver::params::AnchorWeights;
 use crate::solver::rule::{Rule, has_empty};
 use crate::solver::score::score;
 use crate::solver::trace::StopReason;
 use crate::solver::update::labels::fill_empty;
+use crate::warning::Warning;
 
 /// Relative gain of a turn below which the cut has converged.
 const TOLERANCE: f64 = 1e-6;
@@ -66,8 +67,8 @@ pub struct BipartiteCut {
     pub trace: Vec<f64>,
     /// Why the turns ended.
     pub stop: StopReason,
-    /// What a user should know, in plain words.
-    pub warnings: Vec<String>,
+    /// What a user should know.
+    pub warnings: Vec<Warning>,
 }
 
 /// Cuts a non-negative N × M graph into k parts, from its edges alone.
@@ -95,10 +96,9 @@ pub fn cut(
         return Err(ParamError::TooFewAnchors { n_anchors: m, n_clusters: k }.into());
     }
     if n_init == 0 || max_iter == 0 {
-        let name = if n_init == 0 { "n-init" } else { "max-iter" };
-        return Err(
-            ParamError::Range { name, value: "0".into(), hint: "it must be 1 or more" }.into()
-        );
+        let name = if n_init == 0 { "n_init" } else { "max_iter" };
+        let expected = "an integer of 1 or more".into();
+        return Err(ParamError::Range { name, value: "0".into(), expected }.into());
     }
     Context::run(threads, observer, |context| cut_checked(graph, params, context))
 }
@@ -161,13 +161,10 @@ fn cut_checked(
         .for_each(|(l, _)| *l = largest);
     let mut warnings = Vec::new();
     if keep.len() < n || lonely > 0 {
-        warnings.push(format!(
-            "{} row(s) and {lonely} column(s) have no edges; they were put into the largest cluster",
-            n - keep.len()
-        ));
+        warnings.push(Warning::NoEdges { n_rows: n - keep.len(), n_cols: lonely });
     }
     if n_fragments > 0 {
-        warnings.push(format!("the graph has {n_fragments} piece(s) too small to be clusters"));
+        warnings.push(Warning::GivenFragments { n_fragments });
     }
     Ok(BipartiteCut { row_labels, column_labels, trace: turns.values, stop: turns.stop, warnings })
 }

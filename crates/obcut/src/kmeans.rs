@@ -480,7 +480,7 @@ mod tests {
         ];
         for (data, k, easy) in sets {
             let samples = data.matrix.samples().unwrap();
-            let kind = crate::solver::params::Scale::MinMax;
+            let kind = crate::params::Scale::MinMax;
             let scaling = Scaling::fit(&samples, None, kind, &context).unwrap();
             let table = Table::new(samples, &scaling);
             let n = table.n();

@@ -1,7 +1,7 @@
 //! The matrices that callers hold: N × d samples, dense or sparse, single or double precision,
 //! borrowed. Row-major N × d read column by column *is* the paper's d × N, so nothing is copied.
 
-use crate::error::DataError;
+use crate::error::{DataError, Error};
 
 /// A dense row-major matrix, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +16,9 @@ impl<'a, T: Copy> DenseRef<'a, T> {
     ///
     /// # Errors
     /// When the number of values is not the product of the two.
-    pub fn new(values: &'a [T], n_rows: usize, n_cols: usize) -> Result<Self, DataError> {
+    pub fn new(values: &'a [T], n_rows: usize, n_cols: usize) -> Result<Self, Error> {
         if n_rows.checked_mul(n_cols) != Some(values.len()) {
-            return Err(DataError::Shape { n_values: values.len(), n_rows, n_cols });
+            return Err(DataError::Shape { n_values: values.len(), n_rows, n_cols }.into());
         }
         Ok(Self { values, n_rows, n_cols })
     }
@@ -96,26 +96,28 @@ impl<'a, T: Copy> CsrRef<'a, T> {
         columns: Ints<'a>,
         values: &'a [T],
         n_cols: usize,
-    ) -> Result<Self, DataError> {
+    ) -> Result<Self, Error> {
         if columns.len() != values.len() {
             return Err(DataError::Csr(format!(
                 "{} column indices for {} values",
                 columns.len(),
                 values.len()
-            )));
+            ))
+            .into());
         }
         if offsets.is_empty() || offsets.at(0) != 0 {
-            return Err(DataError::Csr("row offsets must start with 0".into()));
+            return Err(DataError::Csr("row offsets must start with 0".into()).into());
         }
         if offsets.at(offsets.len() - 1) != values.len() as i64 {
             return Err(DataError::Csr(format!(
                 "row offsets end at {} but there are {} values",
                 offsets.at(offsets.len() - 1),
                 values.len()
-            )));
+            ))
+            .into());
         }
         if let Some(i) = (1..offsets.len()).find(|&i| offsets.at(i) < offsets.at(i - 1)) {
-            return Err(DataError::Csr(format!("row offsets fall at row {}", i - 1)));
+            return Err(DataError::Csr(format!("row offsets fall at row {}", i - 1)).into());
         }
         if let Some(p) = (0..columns.len()).find(|&p| {
             let c = columns.at(p);
@@ -124,7 +126,8 @@ impl<'a, T: Copy> CsrRef<'a, T> {
             return Err(DataError::Csr(format!(
                 "column index {} is outside 0..{n_cols}",
                 columns.at(p)
-            )));
+            ))
+            .into());
         }
         Ok(Self { offsets, columns, values, n_cols })
     }
@@ -367,7 +370,7 @@ impl Matrix {
     ///
     /// # Errors
     /// When the arrays do not fit together.
-    pub fn samples(&self) -> Result<Samples<'_>, DataError> {
+    pub fn samples(&self) -> Result<Samples<'_>, Error> {
         Ok(match self {
             Self::Dense32 { values, n_rows, n_cols } => {
                 DenseRef::new(values, *n_rows, *n_cols)?.into()
@@ -386,3 +389,53 @@ impl Matrix {
         })
     }
 }
+
+/// Anything that can be viewed as rows of numbers.
+pub trait Rows {
+    /// The view.
+    ///
+    /// # Errors
+    /// When the rows cannot be viewed: their arrays contradict each other, or are not contiguous.
+    fn samples(&self) -> Result<Samples<'_>, Error>;
+}
+
+impl Rows for Samples<'_> {
+    fn samples(&self) -> Result<Samples<'_>, Error> {
+        Ok(*self)
+    }
+}
+
+impl Rows for Matrix {
+    fn samples(&self) -> Result<Samples<'_>, Error> {
+        Self::samples(self)
+    }
+}
+
+/// Rows that are a borrowed view already.
+macro_rules! borrowed {
+    ($($type:ident<$value:ty>),+) => {$(
+        impl Rows for $type<'_, $value> {
+            fn samples(&self) -> Result<Samples<'_>, Error> {
+                Ok((*self).into())
+            }
+        }
+    )+};
+}
+
+borrowed!(DenseRef<f32>, DenseRef<f64>, CsrRef<f32>, CsrRef<f64>);
+
+/// Arrays of the crate `ndarray`, rows first.
+#[cfg(feature = "ndarray")]
+macro_rules! arrays {
+    ($($value:ty),+) => {$(
+        impl<S: ndarray::Data<Elem = $value>> Rows for ndarray::ArrayBase<S, ndarray::Ix2> {
+            fn samples(&self) -> Result<Samples<'_>, Error> {
+                let values = self.as_slice().ok_or(DataError::NotContiguous)?;
+                Ok(DenseRef::new(values, self.nrows(), self.ncols())?.into())
+            }
+        }
+    )+};
+}
+
+#[cfg(feature = "ndarray")]
+arrays!(f32, f64);

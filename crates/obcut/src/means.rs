@@ -7,8 +7,8 @@ use crate::matrix::Samples;
 use crate::normalize::Scaling;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Context;
+use crate::params::Scale;
 use crate::random::Stream;
-use crate::solver::params::Scale;
 use crate::table::Table;
 use crate::units::Units;
 

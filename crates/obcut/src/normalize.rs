@@ -16,7 +16,7 @@ use crate::error::{DataError, Error};
 use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
 use crate::parallel::Context;
-use crate::solver::params::Scale;
+use crate::params::Scale;
 pub(crate) use columns::{Columns, second_len, second_terms};
 use columns::{Entries, add_entries};
 pub(crate) use spread::{Quantiles, Sliver, quantiles};

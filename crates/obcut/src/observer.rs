@@ -89,3 +89,10 @@ pub trait Observer: Sync {
 pub struct Silent;
 
 impl Observer for Silent {}
+
+/// A flag that cancels the fit when it is true.
+impl Observer for std::sync::atomic::AtomicBool {
+    fn cancelled(&self) -> bool {
+        self.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}

@@ -45,7 +45,7 @@ impl<'a> Context<'a> {
             .num_threads(threads.min(MAX_CHUNKS))
             .thread_name(|i| format!("obcut-{i}"))
             .build()
-            .map_err(|e| Error::Numeric { stage: "threads", detail: e.to_string() })?;
+            .map_err(|e| Error::Threads { n_threads: threads, detail: e.to_string() })?;
         Ok(Self { pool: Arc::new(pool), observer, restart: (0, 1), quiet: false })
     }
 

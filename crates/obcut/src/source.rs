@@ -38,7 +38,7 @@ pub trait RowSource: Sync {
                 Matrix::Sparse32(_) | Matrix::Sparse64(_) => {
                     return Err(Error::Read {
                         rows: row..row + 1,
-                        detail: "sparse rows are not read in pieces".into(),
+                        source: "sparse rows cannot be read in batches".into(),
                     });
                 }
             }

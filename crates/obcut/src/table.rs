@@ -14,8 +14,8 @@ use crate::linalg::simd::{self, vectorised};
 use crate::matrix::{DenseRef, Matrix, Samples};
 use crate::normalize::Scaling;
 use crate::parallel::Context;
+use crate::params::Scale;
 use crate::random::mix;
-use crate::solver::params::Scale;
 
 /// Numbers that are copied to lie side by side, at most: beyond, memory matters more.
 const LARGEST_COPY: usize = 16_000_000;

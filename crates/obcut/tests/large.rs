@@ -127,7 +127,7 @@ fn by_pieces(matrix: &Matrix, weights: Option<&[f64]>, params: &Params, ends: &[
         }
     }
     let found = large.finish().unwrap();
-    let labels = found.model.predict(&samples, 2, &Silent).unwrap();
+    let labels = found.model.predict_with(&samples, 2, &Silent).unwrap();
     Fit {
         labels,
         margins: Vec::new(),
@@ -186,7 +186,7 @@ fn the_model_repeats_the_labels_and_knows_its_clusters() {
     let data = synthetic::blobs(8000, 6, 4, 0.05, 2);
     let found = fitted(&data.matrix, None, &params(4));
     let samples = data.matrix.samples().unwrap();
-    same(&found.labels, &found.model.predict(&samples, 2, &Silent).unwrap());
+    same(&found.labels, &found.model.predict_with(&samples, 2, &Silent).unwrap());
     let store = Kept::default();
     large::predict_rows(&found.model, &Held(&data.matrix), 2, &Silent, &store).unwrap();
     same(&store.labels.lock().unwrap(), &found.labels);
@@ -255,7 +255,7 @@ fn weights_are_copies_and_absent_rows_get_labels() {
     assert!((weighted.model.cluster_sizes().iter().sum::<f64>() - total).abs() < 1e-6);
     let samples = data.matrix.samples().unwrap();
     // Sums are rounded to other grids, so a row on the border may differ.
-    let other = copied.model.predict(&samples, 2, &Silent).unwrap();
+    let other = copied.model.predict_with(&samples, 2, &Silent).unwrap();
     let differ = weighted.labels.iter().zip(&other).filter(|(a, b)| a != b).count();
     assert!(differ <= 2, "{differ}");
     let twice: Vec<f64> = weights.iter().map(|w| w * 1e6).collect();
@@ -308,7 +308,7 @@ fn learning_on_the_core_still_labels_every_row() {
     let found = fitted(&data.matrix, None, &params);
     assert!(nmi(&found.labels, &data.labels, Average::Max).unwrap() > 0.99);
     let samples = data.matrix.samples().unwrap();
-    same(&found.labels, &found.model.predict(&samples, 1, &Silent).unwrap());
+    same(&found.labels, &found.model.predict_with(&samples, 1, &Silent).unwrap());
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn every_saved_state_leads_to_the_same_bits() {
     let (state, _) = &states[0];
     let other = Params { seed: 1, ..params.clone() };
     let error = large::fit_rows(&source, None, &other, &Silent, &NoStore, Some(state)).unwrap_err();
-    assert!(error.to_string().contains("other settings"), "{error}");
+    assert!(error.to_string().contains("other parameters"), "{error}");
     let cut = &state[..state.len() / 2];
     assert!(large::fit_rows(&source, None, &params, &Silent, &NoStore, Some(cut)).is_err());
 }
@@ -404,7 +404,7 @@ fn what_cannot_be_used_is_named_by_its_row() {
     }
     let few = Params { core_rows: Some(2), ..params(3) };
     let error = large::fit_rows(&Held(&data.matrix), None, &few, &Silent, &NoStore, None);
-    assert!(error.unwrap_err().to_string().contains("core rows = 2"));
+    assert!(error.unwrap_err().to_string().contains("`core_rows` is 2"));
     let equal = Matrix::Dense64 { values: vec![1.0; 15_000], n_rows: 5000, n_cols: 3 };
     match run(&equal, None) {
         Error::Data(DataError::TooFewDistinct { n_distinct: 1, n_clusters: 3 }) => {}
@@ -433,7 +433,7 @@ impl RowSource for Broken<'_> {
     }
     fn read(&self, rows: Range<usize>) -> Result<Matrix, Error> {
         if rows.end > 40_000 {
-            return Err(Error::Read { rows, detail: "the disk is gone".into() });
+            return Err(Error::Read { rows, source: "the disk is gone".into() });
         }
         self.0.read(rows)
     }
@@ -445,7 +445,8 @@ fn a_source_that_fails_ends_the_fit() {
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Broken(Held(&data.matrix));
     let error = large::fit_rows(&source, None, &params, &Silent, &NoStore, None).unwrap_err();
-    assert!(error.to_string().contains("the disk is gone"), "{error}");
+    let cause = std::error::Error::source(&error).expect("what the source said");
+    assert!(cause.to_string().contains("the disk is gone"), "{cause}");
 }
 
 #[test]

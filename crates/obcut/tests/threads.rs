@@ -76,7 +76,7 @@ fn a_choice_on_a_sample_of_the_rows_is_the_same_for_any_threads_and_order() {
     assert!(one.trace.tried.len() > 3);
     assert_eq!(one.trace.tried.iter().filter(|t| t.kept).count(), 1);
     let samples = data.matrix.samples().unwrap();
-    assert_eq!(one.labels, one.model.predict(&samples, 2, &Silent).unwrap());
+    assert_eq!(one.labels, one.model.predict_with(&samples, 2, &Silent).unwrap());
     let order = common::order(data.labels.len(), 3);
     let shuffled = fit_ok(&common::rows(&data.matrix, &order), None, &params);
     assert_eq!(one.model.graph(), shuffled.model.graph());
@@ -102,7 +102,7 @@ fn a_graph_of_nearest_rows_that_is_promising_is_tried_on_all_rows() {
     });
     let (params, one) = found.expect("one of the seeds tries the graph on all rows");
     let samples = matrix.samples().unwrap();
-    assert_eq!(one.model.predict(&samples, 2, &Silent).unwrap(), one.labels);
+    assert_eq!(one.model.predict_with(&samples, 2, &Silent).unwrap(), one.labels);
     let three = fit_ok(&matrix, None, &Params { threads: 3, ..params });
     assert_eq!(one.labels, three.labels);
     assert!(one.model.to_bytes().unwrap() == three.model.to_bytes().unwrap());

@@ -2,17 +2,14 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use obcut_baselines::Method;
 use obcut_data::Format;
 
-use super::words::Word;
-
-/// One of the named choices of the library, with clap's suggestions on a typo.
-pub fn word<T: Word>() -> impl TypedValueParser<Value = T> {
-    let values = T::all().iter().map(|c| PossibleValue::new(c.word()).help(c.meaning()));
-    PossibleValuesParser::new(values).map(|text| {
-        let found = T::all().iter().copied().find(|c| c.word() == text);
-        found.expect("clap lets only possible values through")
-    })
+/// One of the methods, with clap's suggestions on a typo.
+pub fn method() -> impl TypedValueParser<Value = Method> {
+    let values = Method::ALL.iter().map(|m| PossibleValue::new(m.name()).help(m.summary()));
+    PossibleValuesParser::new(values)
+        .map(|text| text.parse().expect("clap lets only possible values through"))
 }
 
 /// A format of tables.
@@ -21,44 +18,6 @@ pub fn format() -> impl TypedValueParser<Value = Format> {
     let all = [Csv, Tsv, Npy, Npz, Parquet, Mat, Svmlight, MatrixMarket];
     PossibleValuesParser::new(all.map(Format::name))
         .map(|text| text.parse().expect("clap lets only possible values through"))
-}
-
-/// A number, or the word that stands for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NumberOr(pub Option<usize>);
-
-/// A number, or 'auto'.
-pub fn number_or_auto(text: &str) -> Result<NumberOr, String> {
-    number_or("auto", text)
-}
-
-/// A number, or 'all'.
-pub fn number_or_all(text: &str) -> Result<NumberOr, String> {
-    number_or("all", text)
-}
-
-/// Rows of a core, as the settings have them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CoreRows(pub Option<usize>);
-
-/// A number of rows, 'auto' or 'all'.
-pub fn core_rows(text: &str) -> Result<CoreRows, String> {
-    match text {
-        "auto" => Ok(CoreRows(None)),
-        "all" => Ok(CoreRows(Some(0))),
-        _ => match text.parse() {
-            Ok(rows) if rows > 0 => Ok(CoreRows(Some(rows))),
-            _ => Err("neither a whole number above 0, nor 'auto', nor 'all'".into()),
-        },
-    }
-}
-
-fn number_or(word: &str, text: &str) -> Result<NumberOr, String> {
-    if text == word {
-        return Ok(NumberOr(None));
-    }
-    let number = text.parse().map_err(|_| format!("neither a whole number nor '{word}'"))?;
-    Ok(NumberOr(Some(number)))
 }
 
 /// How many clusters: a number, or a range to choose from.
@@ -133,16 +92,6 @@ pub fn delimiter(text: &str) -> Result<u8, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_and_numbers_are_told_apart() {
-        assert_eq!(number_or_auto("auto"), Ok(NumberOr(None)));
-        assert_eq!(number_or_auto("12"), Ok(NumberOr(Some(12))));
-        assert!(number_or_auto("all").is_err());
-        assert!(number_or_all("-1").is_err());
-        assert_eq!(core_rows("all"), Ok(CoreRows(Some(0))));
-        assert!(core_rows("0").is_err() && core_rows("some").is_err());
-    }
 
     #[test]
     fn sizes_have_units() {

@@ -10,11 +10,12 @@ use obcut::large::{self, LargeFit};
 use obcut::{Model, Params, RowSource, StopReason, Trace};
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Source};
-use obcut_report::{Clustering, Sketch};
+use obcut_report::{Clustering, FitFacts, Sketch, clustering};
 use serde::Serialize;
 
 use crate::args::large::{CheckpointArgs, MemoryArgs};
 use crate::args::method::MethodArgs;
+use crate::args::vocabulary;
 use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, source};
 use crate::commands::other;
 use crate::failure::{Fault, about, about_table};
@@ -186,9 +187,9 @@ fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::Job> {
         ("--explain", args.explain),
         ("--weights", args.weights.is_some()),
     ];
-    others.extend(here.iter().filter(|(_, given)| *given).map(|(name, _)| *name));
+    others.extend(here.iter().filter(|(_, given)| *given).map(|(name, _)| name.to_string()));
     if args.checkpoint.checkpoint.is_some() {
-        others.push("--checkpoint");
+        others.push("--checkpoint".into());
     }
     let sources = input::expand(&args.files)?;
     let targets = Targets::new(&args.output, None, None, &sources)?;
@@ -256,7 +257,6 @@ impl Job {
             Way::Load => self.loaded(&watch)?,
             Way::Pieces => self.in_pieces(&watch)?,
         };
-        done.warnings = report::with_options(done.warnings);
         done.warnings.extend(self.idle.clone());
         let writing = Instant::now();
         let also = || {
@@ -353,15 +353,17 @@ impl Job {
                 let sketching = || Sketch::of_fit(&fit, &samples, weights, threads, watch);
                 let sketch = interrupt::watched(sketching).map_err(about_file)?;
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
-                let known = self.known(&input, scores.as_ref(), &stages);
-                let known = Clustering { sketch: Some(sketch), ..known };
-                Some(page::html(Clustering::of_fit(&fit), known))
+                let warnings = vocabulary::warnings(&fit.warnings, fit.model.feature_names());
+                let facts =
+                    Clustering { sketch: Some(sketch), warnings, ..Clustering::of_fit(&fit) };
+                Some(self.page(facts, &input, scores.as_ref(), &stages))
             }
             None => None,
         };
         let passes =
             fit.trace.large.as_ref().map(|trace| PassFacts::new(samples.n_rows(), trace, None));
         let obcut::Fit { model, trace, warnings, .. } = fit;
+        let warnings = vocabulary::warnings(&warnings, model.feature_names());
         Ok(Done {
             rows: Rows::Held(rows),
             weights: weights.map(WeightFacts::new),
@@ -397,8 +399,9 @@ impl Job {
         let saved = keeper.saved.as_deref();
         let fitting = || large::fit_rows(&table, weights, &self.params, watch, &keeper, saved);
         let found = interrupt::watched(fitting).map_err(about_file)?;
-        let LargeFit { mut model, trace, mut warnings } = found;
+        let LargeFit { mut model, trace, warnings } = found;
         model.set_feature_names(table.feature_names.clone().unwrap_or_default());
+        let mut warnings = vocabulary::warnings(&warnings, model.feature_names());
         let truth = table.truth.as_ref();
         let scores = match truth {
             Some(_) => report::scores_of(&keeper.spill.load()?.labels, truth)?,
@@ -436,9 +439,9 @@ impl Job {
                     }
                 };
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
-                let known = self.known(&input, scores.as_ref(), &stages);
-                let known = Clustering { sketch, noise: clusters.noise, ..known };
-                Some(page::html(page::of_large(&model, &trace, &warnings), known))
+                let facts = FitFacts::new(&trace, &warnings, clusters.noise);
+                let facts = Clustering { sketch, ..Clustering::new(&model, facts) };
+                Some(self.page(facts, &input, scores.as_ref(), &stages))
             }
             None => None,
         };
@@ -457,21 +460,21 @@ impl Job {
         })
     }
 
-    /// What the command knows for a page.
-    fn known(
+    /// The page of a fit, with what the command knows besides.
+    fn page(
         &self,
+        facts: Clustering,
         input: &InputFacts,
         scores: Option<&ScoreFacts>,
         stages: &[(String, f64)],
-    ) -> Clustering {
-        Clustering {
-            title: String::new(),
+    ) -> String {
+        clustering(&Clustering {
             data: input.data(),
             scores: scores.map(ScoreFacts::plain),
             seconds: stages.to_vec(),
             command: Some(self.command.clone()),
-            ..Clustering::default()
-        }
+            ..facts
+        })
     }
 
     /// Given anchors must have the features of the table.

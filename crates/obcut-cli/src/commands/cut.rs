@@ -5,11 +5,13 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
+use clap::builder::TypedValueParser;
 use obcut::{AnchorWeights, CutParams, ParamError, StopReason};
 use obcut_data::{LabelTable, LoadOptions, Source};
 use serde::Serialize;
 
-use crate::args::values::word;
+use crate::args::settings::possible;
+use crate::args::vocabulary;
 use crate::args::{LabelArgs, METHOD, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
 use crate::failure::{Fault, about_table};
 use crate::input::{self, InputFacts};
@@ -32,7 +34,7 @@ pub struct CutArgs {
     n_clusters: usize,
     /// Weights of the columns in the cut
     #[arg(long, value_name = "HOW", help_heading = METHOD)]
-    #[arg(value_parser = word::<AnchorWeights>())]
+    #[arg(value_parser = possible(AnchorWeights::CHOICES).try_map(|word| word.parse::<AnchorWeights>()))]
     anchor_weights: Option<AnchorWeights>,
     /// Scale every row to sum one first: true or false
     #[arg(long, value_name = "BOOL", hide_possible_values = true, help_heading = METHOD)]
@@ -159,7 +161,7 @@ impl Job {
         let watch = Watch::new(talk);
         let (data, input) = input::load(&self.source, &self.options, &watch)?;
         let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
-        let graph = data.matrix.samples().map_err(|error| about_file(error.into()))?;
+        let graph = data.matrix.samples().map_err(about_file)?;
         let (k, n_cols) = (self.params.n_clusters, graph.n_cols());
         if k > n_cols {
             bail!(Fault::Usage(format!(
@@ -168,9 +170,9 @@ impl Job {
             )));
         }
         let cutting = Instant::now();
-        let mut cut =
+        let cut =
             interrupt::watched(|| obcut::cut(&graph, &self.params, &watch)).map_err(about_file)?;
-        cut.warnings = report::with_options(cut.warnings);
+        let warnings = vocabulary::warnings(&cut.warnings, &[]);
         let stages = vec![
             ("read".to_string(), input.seconds),
             ("cut".to_string(), cutting.elapsed().as_secs_f64()),
@@ -195,7 +197,7 @@ impl Job {
                 labels: self.targets.labels.as_ref(),
                 column_labels: self.targets.second.as_ref(),
             },
-            warnings: &cut.warnings,
+            warnings: &warnings,
             labels: rows.inline(&self.targets),
             column_labels: self.targets.second.is_none().then_some(&cut.column_labels[..]),
         };

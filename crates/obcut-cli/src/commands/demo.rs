@@ -8,9 +8,10 @@ use std::time::Instant;
 use clap::Args;
 use obcut::{Fit, Params};
 use obcut_data::Truth;
-use obcut_report::{Clustering, Data, Sketch};
+use obcut_report::{Clustering, Data, Sketch, clustering};
 use serde::Serialize;
 
+use crate::args::vocabulary;
 use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs, same_file, two_outputs};
 use crate::failure::Fault;
 use crate::interrupt;
@@ -86,17 +87,16 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
         Some(_) => {
             let sketching = || Sketch::of_fit(&fit, &samples, None, params.threads, &watch);
             let sketch = interrupt::watched(sketching)?;
-            let known = Clustering {
+            let facts = Clustering {
                 title: "Handwritten digits".into(),
                 data: Data { features: samples.n_cols(), ..Data::default() },
                 feature_names: (0..samples.n_cols()).map(|j| format!("p{j}")).collect(),
                 scores: Some(scores.plain()),
-                seconds: fit.trace.seconds.clone(),
                 command: Some(page::command_line(arguments)),
                 sketch: Some(sketch),
-                ..Clustering::default()
+                ..Clustering::of_fit(&fit)
             };
-            Some(page::html(Clustering::of_fit(&fit), known))
+            Some(clustering(&facts))
         }
         None => None,
     };
@@ -106,6 +106,7 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
         page::write(args.report.as_ref(), page.as_deref(), args.force)
     })?;
     let counts = counts(&fit, &truth);
+    let warnings = vocabulary::warnings(&fit.warnings, fit.model.feature_names());
     let report = Report {
         command: "demo",
         version: env!("CARGO_PKG_VERSION"),
@@ -117,7 +118,7 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
         seconds: TimeFacts::new(start.elapsed().as_secs_f64(), fit.trace.seconds.clone()),
         kept: args.keep.as_ref(),
         report: args.report.as_ref(),
-        warnings: &fit.warnings,
+        warnings: &warnings,
     };
     if talk.json {
         return Ok(output::print_json(&report)?);

@@ -7,7 +7,7 @@ use obcut_baselines::{Method, Setting};
 use serde::Serialize;
 
 use crate::args::Talk;
-use crate::args::values::word;
+use crate::args::values::method;
 use crate::output;
 
 /// List the methods that 'obcut cluster --method' knows, with their settings.
@@ -15,7 +15,7 @@ use crate::output;
 #[command(after_help = EXAMPLES)]
 pub struct MethodsArgs {
     /// Only this one
-    #[arg(value_name = "METHOD", value_parser = word::<Method>())]
+    #[arg(value_name = "METHOD", value_parser = method())]
     method: Option<Method>,
 }
 
@@ -59,7 +59,7 @@ pub fn run(args: &MethodsArgs, talk: &Talk) -> anyhow::Result<()> {
     for (i, method) in methods.iter().enumerate() {
         let gap = if i > 0 { "\n" } else { "" };
         writeln!(out, "{gap}{}  {}\n    cost: {}", method.name, method.summary, method.cost)?;
-        for Setting { name, value, range, help } in &method.settings {
+        for Setting { name, value, range, help, .. } in &method.settings {
             writeln!(out, "    {:<18} {help}; {range}", format!("{name}={value}"))?;
         }
     }

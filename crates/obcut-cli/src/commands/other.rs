@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::method::MethodArgs;
 use crate::args::values::Clusters;
+use crate::args::vocabulary;
 use crate::args::{Talk, Targets};
 use crate::failure::{Fault, about, about_table};
 use crate::input::{self, InputFacts};
@@ -59,7 +60,7 @@ impl Job {
         (args, memory): (&MethodArgs, Option<u64>),
         (sources, options): (Vec<Source>, LoadOptions),
         targets: Targets,
-        others: &[&str],
+        others: &[String],
     ) -> anyhow::Result<Self> {
         let name = method.name();
         let Clusters::Given(n_clusters) = args.n_clusters else {
@@ -102,6 +103,7 @@ impl Job {
         stages.extend(found.seconds.iter().cloned());
         stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
         watch.finish();
+        let warnings = vocabulary::warnings(&found.warnings, &[]);
         let report = Report {
             command: "cluster",
             version: env!("CARGO_PKG_VERSION"),
@@ -114,7 +116,7 @@ impl Job {
             seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
             scores,
             output: self.targets.labels.as_ref(),
-            warnings: &found.warnings,
+            warnings: &warnings,
             labels: rows.inline(&self.targets),
         };
         if talk.json {

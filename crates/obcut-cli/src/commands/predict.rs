@@ -172,7 +172,7 @@ impl Job {
         }
         let data = data;
         let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
-        let samples = data.matrix.samples().map_err(|error| about_file(error.into()))?;
+        let samples = data.matrix.samples().map_err(about_file)?;
         self.check_columns(samples.n_cols())?;
         watch.phase("labelling");
         let labelling = Instant::now();

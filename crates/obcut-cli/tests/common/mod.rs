@@ -93,9 +93,10 @@ impl Folder {
     }
 }
 
-/// The program under test.
+/// The program under test: cargo names those of the package that the tests belong to.
 pub fn binary() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_obcut"))
+    let programs = [option_env!("CARGO_BIN_EXE_obcut"), option_env!("CARGO_BIN_EXE_obcut-bench")];
+    Path::new(programs.into_iter().flatten().next().expect("tests of a package with a program"))
 }
 
 /// Numbers that look random, the same ones always.

@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "cannot write the scratch file in /disk/tmp, which needs 4194304 bytes or more: \
-             no storage space; name another folder with --scratch or TMPDIR"
+             no storage space; name another folder with `scratch` or TMPDIR"
         );
     }
 

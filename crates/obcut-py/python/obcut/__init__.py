@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from obcut import datasets, metrics, plot
     from obcut._bipartite import BipartiteCut
     from obcut._estimator import OBCut
-    from obcut._methods import DCDPASC, ESCG, LSC, RKSC, SSC, SSCOMP, USPEC, EulerSC, FastESC, KMeans
+    from obcut._method_classes import DCDPASC, ESCG, LSC, RKSC, SSC, SSCOMP, USPEC, EulerSC, FastESC, KMeans
 
 __all__ = [
     "DCDPASC",
@@ -47,7 +47,7 @@ def __getattr__(name):
     if name in ("dask", "datasets", "metrics", "plot"):
         return importlib.import_module(f"obcut.{name}")
     if name in __all__:
-        return getattr(importlib.import_module(_MODULES.get(name, "obcut._methods")), name)
+        return getattr(importlib.import_module(_MODULES.get(name, "obcut._method_classes")), name)
     raise AttributeError(f"module 'obcut' has no attribute '{name}'")
 
 

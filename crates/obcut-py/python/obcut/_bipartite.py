@@ -151,11 +151,11 @@ class BipartiteCut(CallbackSupportMixin, BiclusterMixin, BaseEstimator):
         self.objective_ = found["cut"]
         self.n_iter_ = max(self.objective_.size, 1)
         self.converged_ = found["converged"]
-        self.warnings_ = found["warnings"]
+        self.warnings_ = [text for text, _ in found["warnings"]]
         for text in self.warnings_:
             warnings.warn(text, UserWarning, stacklevel=CALLER)
         if not self.converged_:
-            text = f"the cut was still rising after {self.n_iter_} turns; raise max_iter to go on"
+            text = f"the cut was still rising after {self.n_iter_} iterations; raise max_iter to continue"
             warnings.warn(text, ConvergenceWarning, stacklevel=CALLER)
         return self
 

@@ -24,9 +24,11 @@ __all__ = [
     "main",
     "merge",
     "method_settings",
+    "method_table",
     "mixture",
     "moons",
     "nmi",
+    "parameter_table",
     "predict_rows",
     "report",
     "rings",
@@ -48,6 +50,8 @@ class Model:
     def save(self, path: str | PathLike[str], *, overwrite: bool) -> None: ...
     @property
     def settings(self) -> str: ...
+    @property
+    def parameters(self) -> str: ...
     @property
     def explanation(self) -> str: ...
     @property
@@ -158,6 +162,7 @@ def report(
     facts: str | None = None,
     table: _Table | None = None,
     rows: tuple[_Read, int, int, bool] | None = None,
+    weights: NDArray[np.float64] | None = None,
     title: str | None = None,
     command: str | None = None,
     threads: int = 1,
@@ -174,6 +179,8 @@ def cut(
     threads: int,
     listener: _Listener | None = None,
 ) -> dict[str, Any]: ...
+def method_table() -> str: ...
+def parameter_table() -> str: ...
 def method_settings(method: str) -> list[tuple[str, str]]: ...
 def cluster(
     table: _Table,

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import textwrap
 import warnings
 from numbers import Integral, Real
 from typing import Any, Self
@@ -18,7 +19,6 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from obcut import _core
@@ -32,6 +32,7 @@ from obcut._input import (
     seed_of,
     threads_of,
 )
+from obcut._parameters import PARAMETERS, OBCutParameters
 from obcut._progress import CALLER, CallbackSupportMixin, listening, with_callbacks
 
 try:
@@ -42,15 +43,12 @@ except ImportError:  # moved, or gone
         return {"dense": "default"}
 
 
-#: How the engine begins to say that learning has not converged.
-_STILL_FALLING = "the objective was still falling"
-#: Parameters whose names differ in the engine.
-_ENGINE_NAMES = {"lam": "lambda", "lam_scale": "lambda_scale"}
-#: Parameters that are not settings of the engine, or are passed to it in another way.
+#: Parameters that are passed to the engine in another way.
 _APART = {"n_clusters", "preset", "init", "anchors", "random_state", "n_jobs", "verbose"}
 
 
 class OBCut(
+    OBCutParameters,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -68,101 +66,7 @@ class OBCut(
 
     Parameters
     ----------
-    n_clusters : int, "auto" or tuple (low, high), default=8
-        Number of clusters. "auto" chooses it from the data, a tuple from that
-        range, both ends included. The choice compares the table with one of the
-        same size, mean and covariance that has no clusters; 1 means that none were
-        found. A warning says when the data do not tell the number clearly.
-    graph : {"auto", "distance", "local", "global", "neighbors"}, default="auto"
-        How rows are linked: to anchors by the distances to the nearest ones, as the
-        best mixture of the nearest ones, or as the best mixture of all of them (the
-        paper), or to their nearest rows. "auto" tries several graphs, trees and
-        k-means, and keeps the best by a score that needs no labels.
-    n_anchors : "auto" or int, default="auto"
-        Anchors in a set.
-    n_anchor_sets : int or None, default=None
-        Independent anchor sets side by side. None is 5 for the global graph, else 1.
-    n_neighbors : int, default=5
-        Anchors that a row is linked to at first.
-    scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="auto"
-        What is done to the features first: to [0, 1], to mean 0 and deviation 1, to
-        the distance between the quartiles, rows to unit length, counts times inverse
-        document frequencies and then rows to unit length, or nothing. "auto" is "idf"
-        for sparse counts, "unit" for other sparse non-negative data, else "minmax",
-        where columns with a few values far away are scaled by the span of the others.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        What distance means. "cosine" brings rows to unit length.
-    balance : float, default=0.25
-        How much equal cluster sizes count in the automatic choice, from 0 (not at
-        all) to 1.
-    noise : float, "auto" or None, default=None
-        Marks outlying rows with the label -1: about this share of the rows, those with
-        the largest outlier scores, or as many as the spread of the scores suggests.
-        The clusters stay the same, and `predict` marks new rows alike. None labels
-        every row.
-    stability : int, default=0
-        Number of resamples that the stability of the clusters is measured on, 0 for
-        none. Each is the cost of clustering four fifths of the distinct rows, at most
-        4,000, in the way that was kept. The labels stay the same.
-    init : {"spectral", "kmeans"} or array-like of shape (n_samples,), default="spectral"
-        Where the labels start: the spectral embedding of the graph, k-means, or given
-        labels from 0 to ``n_clusters - 1``.
-    anchor_weights : {"degree"} or None, default="degree"
-        Weights of the anchors in the cut; None is as printed in the paper.
-    lam : float, default=1.0
-        Weight of the cut in the objective, where something is learned.
-    lam_scale : {"relative", "absolute"}, default="relative"
-        Whether `lam` is measured in units of the data.
-    learn : {"nothing", "auto", "anchors-and-graph", "graph-only"}, default="nothing"
-        What is learned together with the labels after the start.
-    row_solver : {"exact", "authors"}, default="exact"
-        How the problem of a row is solved: exactly, or as the authors' program does.
-    effort : {"fast", "auto", "thorough"}, default="auto"
-        How much ``graph="auto"`` tries.
-    preset : {"paper"} or None, default=None
-        "paper" is the method as printed. Parameters that differ from their defaults
-        win over the preset.
-    max_iter : int, default=30
-        Most iterations of the learning, or of the cut.
-    tol : float, default=1e-05
-        Learning stops when the objective changes by less.
-    n_init : int, default=1
-        Restarts; the best by a score without labels is kept. With 1, ``graph="auto"``
-        starts tables of up to 1,000 distinct rows six times and those of up to 2,500
-        three times.
-    random_state : int, RandomState instance or None, default=None
-        Seed. A number is the ``--seed`` of the command.
-    n_jobs : int or None, default=None
-        Threads: None is 1 unless in a :obj:`joblib.parallel_config` context, -1 all.
-        It does not change the result.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
-    formulation : {"unified", "two-step"}, default="unified"
-        Whether the cut takes part in learning the graph.
-    anchor_update : {"proximal", "least-squares"}, default="proximal"
-        How the anchors are learned.
-    pull : float, default=0.01
-        Pull of the proximal update towards the first anchors.
-    ridge : float, default=0.0
-        Ridge on the rows of the graph.
-    stop_on_labels : bool, default=True
-        Stop learning also when no label changes.
-    max_sweeps : int, default=10
-        Most label sweeps in an iteration.
-    sweep_order : {"shuffled", "rows"}, default="shuffled"
-        Order in which the rows are visited.
-    rows_per_anchor : int or "all", default=100
-        Rows per anchor that train the anchors.
-    reduce : {"auto", "never"}, default="auto"
-        Whether wide tables are rotated to fewer columns first, which keeps all
-        distances.
-    core_rows : int, "auto" or "all", default="auto"
-        Distinct rows that a table with more is clustered by, chosen at random, before
-        all rows take part in passes of constant memory. "auto" is 32,768 to 131,072 by
-        the number of features, and more for many clusters or anchors, for tables with
-        more than twice as many rows; "all" clusters by all rows, however many there are.
-    anchors : array-like of shape (n_anchors, n_features) or None, default=None
-        Anchors to use instead of learned ones.
+    {parameters}
 
     Attributes
     ----------
@@ -242,119 +146,6 @@ class OBCut(
     True
     """
 
-    _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), tuple],
-        "graph": [StrOptions({"auto", "distance", "local", "global", "neighbors"})],
-        "n_anchors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_anchor_sets": [Interval(Integral, 1, None, closed="left"), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "scale": [StrOptions({"auto", "minmax", "standard", "robust", "unit", "idf", "none"})],
-        "metric": [StrOptions({"euclidean", "cosine"})],
-        "balance": [Interval(Real, 0, 1, closed="both")],
-        "noise": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"}), None],
-        "stability": [Interval(Integral, 0, None, closed="left")],
-        "init": [StrOptions({"spectral", "kmeans"}), "array-like"],
-        "anchor_weights": [StrOptions({"degree", "none"}), None],
-        "lam": [Interval(Real, 0, None, closed="left")],
-        "lam_scale": [StrOptions({"relative", "absolute"})],
-        "learn": [StrOptions({"nothing", "auto", "anchors-and-graph", "graph-only"})],
-        "row_solver": [StrOptions({"exact", "authors"})],
-        "effort": [StrOptions({"fast", "auto", "thorough"})],
-        "preset": [StrOptions({"paper"}), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "formulation": [StrOptions({"unified", "two-step"})],
-        "anchor_update": [StrOptions({"proximal", "least-squares"})],
-        "pull": [Interval(Real, 0, None, closed="left")],
-        "ridge": [Interval(Real, 0, None, closed="left")],
-        "stop_on_labels": ["boolean"],
-        "max_sweeps": [Interval(Integral, 1, None, closed="left")],
-        "sweep_order": [StrOptions({"shuffled", "rows"})],
-        "rows_per_anchor": [Interval(Integral, 1, None, closed="left"), StrOptions({"all"})],
-        "reduce": [StrOptions({"auto", "never"})],
-        "core_rows": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
-        "anchors": ["array-like", None],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | str | tuple[int, int] = 8,
-        *,
-        graph: str = "auto",
-        n_anchors: int | str = "auto",
-        n_anchor_sets: int | None = None,
-        n_neighbors: int = 5,
-        scale: str = "auto",
-        metric: str = "euclidean",
-        balance: float = 0.25,
-        noise: float | str | None = None,
-        stability: int = 0,
-        init: str | ArrayLike = "spectral",
-        anchor_weights: str | None = "degree",
-        lam: float = 1.0,
-        lam_scale: str = "relative",
-        learn: str = "nothing",
-        row_solver: str = "exact",
-        effort: str = "auto",
-        preset: str | None = None,
-        max_iter: int = 30,
-        tol: float = 1e-5,
-        n_init: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
-        formulation: str = "unified",
-        anchor_update: str = "proximal",
-        pull: float = 0.01,
-        ridge: float = 0.0,
-        stop_on_labels: bool = True,
-        max_sweeps: int = 10,
-        sweep_order: str = "shuffled",
-        rows_per_anchor: int | str = 100,
-        reduce: str = "auto",
-        core_rows: int | str = "auto",
-        anchors: ArrayLike | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.graph = graph
-        self.n_anchors = n_anchors
-        self.n_anchor_sets = n_anchor_sets
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.metric = metric
-        self.balance = balance
-        self.noise = noise
-        self.stability = stability
-        self.init = init
-        self.anchor_weights = anchor_weights
-        self.lam = lam
-        self.lam_scale = lam_scale
-        self.learn = learn
-        self.row_solver = row_solver
-        self.effort = effort
-        self.preset = preset
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.formulation = formulation
-        self.anchor_update = anchor_update
-        self.pull = pull
-        self.ridge = ridge
-        self.stop_on_labels = stop_on_labels
-        self.max_sweeps = max_sweeps
-        self.sweep_order = sweep_order
-        self.rows_per_anchor = rows_per_anchor
-        self.reduce = reduce
-        self.core_rows = core_rows
-        self.anchors = anchors
-
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -428,12 +219,12 @@ class OBCut(
         self.converged_ = found["converged"]
         self.large_ = None if found["large"] is None else json.loads(found["large"])
         self.stage_seconds_ = found["seconds"]
-        self.warnings_ = found["warnings"]
-        for text in self.warnings_:
-            kind = ConvergenceWarning if text.startswith(_STILL_FALLING) else UserWarning
+        self.warnings_ = [text for text, _ in found["warnings"]]
+        for text, about_convergence in found["warnings"]:
+            kind = ConvergenceWarning if about_convergence else UserWarning
             warnings.warn(text, kind, stacklevel=CALLER + 1)
         if not self.converged_ and not found["objective"].size:
-            text = f"the cut was still rising after {self.n_iter_} turns; raise max_iter to go on"
+            text = f"the cut was still rising after {self.n_iter_} iterations; raise max_iter to continue"
             warnings.warn(text, ConvergenceWarning, stacklevel=CALLER + 1)
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> NDArray[np.int32]:
@@ -631,31 +422,43 @@ class OBCut(
         self._model.save(os.fspath(path), overwrite=overwrite)
 
     def report(
-        self, path: str | os.PathLike[str], X: Any = None, *, title: str | None = None, overwrite: bool = True
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        title: str | None = None,
+        overwrite: bool = True,
     ) -> None:
         """Write a report with pictures: one HTML file that needs no network.
 
-        Sizes, a map of the rows, the graph, how sure the labels are, what sets every
-        cluster apart, convergence, seconds and settings. A fit keeps what the page
-        shows of the rows, so the rows are not needed.
+        The page shows cluster sizes, what sets every cluster apart, convergence,
+        seconds and settings. With `X` it also shows a map of the rows, the graph, how
+        sure the labels are, and typical rows; these are computed now, because the
+        estimator does not keep the rows.
 
         Parameters
         ----------
         path : str or path-like
             The file, by custom with the ending ``.html``.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            Rows to show instead of those of the fit, also on disk, as `predict` takes
-            them. A model that was read from a file
-            knows no rows: without `X` its page has no pictures of them, and says so.
+        X : {array-like, sparse matrix, path} of shape (n_samples, n_features), default=None
+            The rows to show: those of the fit or others, in memory or on disk, as
+            `predict` takes them. Without them the page has no pictures of rows, and
+            says how to add them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows of `X`. They count when the typical rows are chosen.
         title : str, default=None
             Title of the page.
         overwrite : bool, default=True
             Whether an existing file is replaced.
         """
         check_is_fitted(self)
-        table, rows = None, None
+        table, rows, weights = None, None, None
+        if X is None and sample_weight is not None:
+            raise ValueError("sample_weight are weights of the rows of X: pass X as well.")
         if X is not None:
             X = read_input(self, X, reset=False)
+            weights = read_weights(sample_weight, X)
             if isinstance(X, Rows):
                 rows = (X.read, *X.shape, X.is_single)
             else:
@@ -667,6 +470,7 @@ class OBCut(
             facts=getattr(self, "_facts", None),
             table=table,
             rows=rows,
+            weights=weights,
             title=title,
             command=self._command(),
             threads=threads_of(self.n_jobs),
@@ -692,7 +496,7 @@ class OBCut(
             model = _core.Model.from_bytes(content)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
-        estimator = cls(**_parameters(json.loads(model.settings)))
+        estimator = cls(**json.loads(model.parameters))
         estimator._take(model)
         estimator.n_features_in_ = model.n_features
         if model.feature_names:
@@ -717,25 +521,20 @@ class OBCut(
 
     def _settings(self, n_samples: int) -> dict[str, Any]:
         """The settings of the engine that differ from the preset."""
-        settings: dict[str, Any] = {"seed": seed_of(self.random_state), "threads": threads_of(self.n_jobs)}
+        settings: dict[str, Any] = {"random_state": seed_of(self.random_state), "n_jobs": threads_of(self.n_jobs)}
         if isinstance(self.n_clusters, Integral):
             check_enough_rows(n_samples, self.n_clusters)
             settings["n_clusters"] = int(self.n_clusters)
+        elif isinstance(self.n_clusters, str):
+            check_enough_rows(n_samples, 1)
+            settings["n_clusters"] = self.n_clusters
         else:
-            low, high = (1, None) if isinstance(self.n_clusters, str) else _range(self.n_clusters)
-            check_enough_rows(n_samples, high or low)
-            settings |= {"n_clusters": low, "k_range": [low, high]}
+            settings["n_clusters"] = _range(self.n_clusters)
+            check_enough_rows(n_samples, settings["n_clusters"][1])
         for name, default in _defaults().items():
             value = getattr(self, name)
-            if name in _APART or (value is default or value == default):
-                continue
-            if name == "anchor_weights" and value is None:
-                value = "none"
-            if name == "rows_per_anchor" and value == "all":
-                value = None
-            if name == "core_rows" and value == "all":
-                value = 0
-            settings[_ENGINE_NAMES.get(name, name)] = _plain(value)
+            if not (name in _APART or value is default or value == default):
+                settings[name] = _plain(value)
         if isinstance(self.init, str) and self.init != "spectral":
             settings["init"] = self.init
         return settings
@@ -791,7 +590,7 @@ def _range(limits):
     low, high = map(int, limits)
     if not 1 <= low <= high:
         raise ValueError(f"n_clusters={limits!r} must satisfy 1 <= low <= high.")
-    return low, high
+    return [low, high]
 
 
 def _plain(value):
@@ -803,20 +602,4 @@ def _plain(value):
     return float(value) if isinstance(value, Real) else value
 
 
-def _parameters(settings):
-    """The parameters of an estimator from all settings of a model."""
-    python_names = {engine: name for name, engine in _ENGINE_NAMES.items()}
-    known = _defaults()
-    parameters = {python_names.get(name, name): value for name, value in settings.items()}
-    parameters["random_state"] = parameters.pop("seed")
-    if parameters["n_anchors"] is None:
-        parameters["n_anchors"] = "auto"
-    if parameters["rows_per_anchor"] is None:
-        parameters["rows_per_anchor"] = "all"
-    parameters["core_rows"] = {None: "auto", 0: "all"}.get(parameters["core_rows"], parameters["core_rows"])
-    if parameters["anchor_weights"] == "none":
-        parameters["anchor_weights"] = None
-    if not isinstance(parameters["init"], str):
-        # The labels that a fit was given are not in the file.
-        parameters["init"] = "spectral"
-    return {name: value for name, value in parameters.items() if name in known}
+OBCut.__doc__ = (OBCut.__doc__ or "").replace("{parameters}", textwrap.indent(PARAMETERS, "    ").strip())

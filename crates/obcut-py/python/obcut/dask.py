@@ -14,7 +14,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -101,7 +101,7 @@ class OBCut(_estimator.OBCut):
 
     def __init__(
         self,
-        n_clusters: int | str | tuple[int, int] = 8,
+        n_clusters: int | Literal["auto"] | tuple[int, int] = 8,
         *,
         persist: bool = True,
         timeout: float = 60,

@@ -156,7 +156,7 @@ pub(super) fn signed(value: f64, decimals: usize) -> String {
 /// The map and the graph.
 pub fn rows(facts: &Clustering) -> Option<Section> {
     let Some(sketch) = &facts.sketch else {
-        let note = "The rows were not at hand when this page was written, so the map, the graph and the margins are missing. In Python, give them: model.report(path, X).";
+        let note = "This page was written without the rows, so the map, the graph and the margins are missing. In Python, pass the rows to add them: model.report(path, X).";
         let body = Html::trusted(format!("<p class=\"note\">{}</p>", text(note)));
         return Some(Section::new("Map and graph", "", [body]));
     };

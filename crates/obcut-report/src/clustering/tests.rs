@@ -117,7 +117,7 @@ fn without_rows_the_page_says_so() {
     let samples = data.matrix.samples().unwrap();
     let found = fit(&samples, None, &quick(2), &Silent).unwrap();
     let html = clustering(&Clustering::of_model(&found.model));
-    assert!(html.contains("The rows were not at hand"));
+    assert!(html.contains("This page was written without the rows"));
     assert!(!html.contains("Margins of all rows"));
 }
 
@@ -140,11 +140,17 @@ fn warnings_are_told_in_plain_words() {
 }
 
 #[test]
-fn facts_travel_as_json() {
+fn the_facts_of_a_fit_travel_as_json_and_those_of_older_versions_are_read() {
     let data = synthetic::blobs(300, 2, 2, 0.3, 1);
     let samples = data.matrix.samples().unwrap();
     let found = fit(&samples, None, &quick(2), &Silent).unwrap();
-    let facts = Clustering::of_fit(&found);
-    let back: Clustering = serde_json::from_str(&serde_json::to_string(&facts).unwrap()).unwrap();
-    assert_eq!(clustering(&back), clustering(&facts));
+    let json = serde_json::to_string(&FitFacts::from(&found)).unwrap();
+    let back: FitFacts = serde_json::from_str(&json).unwrap();
+    let page = clustering(&Clustering::new(&found.model, back));
+    assert_eq!(page, clustering(&Clustering::of_fit(&found)));
+    // Older versions kept the whole page, with what it shows of the rows.
+    let older = json.replacen('{', r#"{"title":"","sketch":{"n_rows":300},"#, 1);
+    let back: FitFacts = serde_json::from_str(&older).unwrap();
+    assert_eq!(clustering(&Clustering::new(&found.model, back)), page);
+    assert_eq!(serde_json::from_str::<FitFacts>("{}").unwrap(), FitFacts::default());
 }

@@ -1,6 +1,6 @@
 //! Some rows of a table.
 
-use obcut::{Csr, CsrRef, DataError, DenseRef, Matrix, Samples};
+use obcut::{Csr, CsrRef, DenseRef, Error, Matrix, Samples};
 
 /// Chooses rows from labels that come in order, some at a time: of every cluster a share by its size, at least a
 /// few, spread evenly over the table.
@@ -95,7 +95,7 @@ impl Picked {
     }
 
     /// Borrows them.
-    pub fn samples(&self) -> Result<Samples<'_>, DataError> {
+    pub fn samples(&self) -> Result<Samples<'_>, Error> {
         self.0.samples()
     }
 }

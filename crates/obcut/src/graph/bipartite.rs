@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::layout::{Layout, Part};
 use crate::parallel::Context;
+use crate::params::{GraphKind, Params, RowSolver};
 use crate::simplex::{ActiveSet, Gradient, Gram};
-use crate::solver::params::{GraphKind, Params, RowSolver};
 use crate::table::Table;
 
 /// Ridge of the local problem, relative to the mean of its diagonal.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Graph;
-use crate::solver::params::GraphKind;
+use crate::params::GraphKind;
 
 /// One kind of links to a stretch of the anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

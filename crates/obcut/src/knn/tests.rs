@@ -2,8 +2,8 @@ use super::*;
 use crate::matrix::{Csr, Matrix};
 use crate::normalize::Scaling;
 use crate::observer::Silent;
+use crate::params::Scale;
 use crate::random::Stream;
-use crate::solver::params::Scale;
 
 /// A table and a context to work with.
 pub(super) struct Job<'j, 'a> {

@@ -16,15 +16,16 @@ use super::sums::STRETCH;
 use super::task::{Partial, Piece, Ready, Task, from_bytes, to_bytes};
 use super::{Large, LargeFit, Next, is_large};
 use crate::block::BLOCK;
-use crate::error::{DataError, Error, ParamError};
+use crate::error::{DataError, Error, StateError};
 use crate::matrix::{Csr, DenseRef, Matrix, Samples};
 use crate::normalize;
 use crate::observer::{Observer, Progress, Stage};
 use crate::parallel::Context;
+use crate::params::Params;
+use crate::params::check::check;
 use crate::random::mix;
 use crate::solver::model::Model;
-use crate::solver::params::Params;
-use crate::solver::{Fit, check, fit};
+use crate::solver::{Fit, fit};
 use crate::source::RowSource;
 
 /// Pieces that wait to be worked on.
@@ -185,12 +186,10 @@ impl<'a> Drive<'a> {
                 let range = self.range(piece);
                 let samples = rows.samples()?;
                 if (samples.n_rows(), samples.n_cols()) != (range.len(), self.like.n_cols()) {
-                    let detail = format!(
-                        "{} rows x {} columns came of it",
-                        samples.n_rows(),
-                        samples.n_cols()
-                    );
-                    return Err(Error::Read { rows: range, detail });
+                    let (n_rows, n_cols) = (samples.n_rows(), samples.n_cols());
+                    let source =
+                        format!("the source returned {n_rows} rows x {n_cols} columns").into();
+                    return Err(Error::Read { rows: range, source });
                 }
                 let weights = self.weights.map(|weights| &weights[range.clone()]);
                 let first = range.start as u64;
@@ -309,8 +308,7 @@ impl Merged {
 }
 
 fn damaged() -> Error {
-    let detail = "the results of the first pieces are missing: the state is damaged".into();
-    Error::Numeric { stage: "large table", detail }
+    StateError::Damaged("the results of the first batches are missing".into()).into()
 }
 
 /// Tells weights apart.
@@ -391,7 +389,7 @@ pub fn fit_rows(
     saved: Option<&[u8]>,
 ) -> Result<LargeFit, Error> {
     let n = source.n_rows();
-    check::check(params, (n, source.n_cols()), weights)?;
+    check(params, (n, source.n_cols()), weights)?;
     if !is_large(params, n, source.n_cols()) {
         let all = source.read(0..n)?;
         let samples = all.samples()?;
@@ -409,9 +407,7 @@ pub fn fit_rows(
         let (state, piece_rows, due, partial, of): (Vec<u8>, usize, usize, _, u64) =
             from_bytes(saved)?;
         if of != hash(weights) {
-            return Err(
-                ParamError::Conflict("the state is of other weights; start anew".into()).into()
-            );
+            return Err(StateError::OtherWeights.into());
         }
         large.resume(&state)?;
         drive.piece_rows = piece_rows.clamp(1, STRETCH);

@@ -13,8 +13,8 @@
 //! | round  | links to the anchors, labels, sums for the next rule      | M × k + k × d numbers       |
 //!
 //! [`Large`] says what comes next, a [`Task`] does it with one piece of the rows, and [`Partial`]s are
-//! merged. Who runs the tasks is left open: threads ([`fit_samples`]), files ([`fit_rows`]), other
-//! machines. Merging is exact ([`sums`]), so they all give the same bits, in any order and for any
+//! merged. Who runs the tasks is left open: threads (`fit_samples`), files ([`fit_rows`]), other
+//! machines. Merging is exact (`sums.rs`), so they all give the same bits, in any order and for any
 //! cut into pieces.
 
 mod drive;
@@ -32,21 +32,23 @@ pub use drive::{fit_rows, predict_rows};
 pub use store::{InMemory, NoStore, Store};
 pub use task::{Partial, Piece, Ready, Task};
 
-use crate::error::{DataError, Error, ParamError};
+use crate::error::{DataError, Error, ParamError, StateError};
 use crate::graph::Graph;
 use crate::linalg::{factor, simd};
 use crate::matrix::Samples;
 use crate::normalize::{self, Columns, Scaling};
 use crate::observer::{Observer, Silent};
 use crate::parallel::Context;
+use crate::params::check::check;
+use crate::params::{Init, Params, Scale};
 use crate::random::{Stream, mix};
 use crate::solver::finish::{self, Notes};
 use crate::solver::model::Model;
-use crate::solver::params::{Init, Params, Scale};
 use crate::solver::rule::Rule;
 use crate::solver::trace::{LargeTrace, Trace};
 use crate::solver::update::embedding;
-use crate::solver::{check, fit_all, power_of_two};
+use crate::solver::{fit_all, power_of_two};
+use crate::warning::Warning;
 use round::{RoundTask, Scope};
 use scan::{ScanTask, SecondTask};
 use task::{Found, Kind, mixed};
@@ -220,8 +222,8 @@ pub struct LargeFit {
     pub model: Model,
     /// Values and seconds of the core, and how the table was read.
     pub trace: Trace,
-    /// What a user should know, in plain words.
-    pub warnings: Vec<String>,
+    /// What a user should know.
+    pub warnings: Vec<Warning>,
 }
 
 impl Facts {
@@ -243,14 +245,14 @@ impl Large {
     /// When a setting cannot be used.
     pub fn new(params: &Params, like: &Samples<'_>, n_rows: usize) -> Result<Self, Error> {
         let n_cols = like.n_cols();
-        check::check(params, (n_rows, n_cols), None)?;
+        check(params, (n_rows, n_cols), None)?;
         let single = matches!(like, Samples::Dense32(_));
         let core_rows = core_rows(params, n_cols).min(n_rows);
         let k = most_clusters(params);
         if core_rows < k {
-            let (name, value) = ("core rows", core_rows.to_string());
-            let hint = "there must be at least as many as clusters";
-            return Err(ParamError::Range { name, value, hint }.into());
+            let (name, value) = ("core_rows", core_rows.to_string());
+            let expected = format!("at least the number of clusters, {k}");
+            return Err(ParamError::Range { name, value, expected }.into());
         }
         let share = MARGIN * core_rows as f64 / n_rows as f64;
         let cap = if share < 1.0 { (share * 2f64.powi(64)) as u64 } else { u64::MAX };
@@ -371,13 +373,10 @@ impl Large {
         if let Init::Given(labels) = &mut params.init {
             *labels = scan.rows.iter().map(|&i| labels[i as usize]).collect();
             if let Some(j) = (0..k as u32).find(|j| !labels.contains(j)) {
-                return Err(ParamError::Conflict(format!(
-                    "no row of the core has the start label {j}; take all rows as the core"
-                ))
-                .into());
+                return Err(ParamError::CoresetLabel { label: j }.into());
             }
         }
-        check::check(&params, (rows.n_rows(), rows.n_cols()), Some(&scan.weights))?;
+        check(&params, (rows.n_rows(), rows.n_cols()), Some(&scan.weights))?;
         let mut scaling = scaling.clone();
         let mut slivers = Vec::new();
         if scaling.needs_quantiles(rows) {
@@ -486,11 +485,7 @@ impl Large {
     pub fn resume(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let (fingerprint, state): (String, State) = task::from_bytes(bytes)?;
         if fingerprint != self.fingerprint() {
-            return Err(ParamError::Conflict(
-                "the state is of another table, other settings or another version; start anew"
-                    .into(),
-            )
-            .into());
+            return Err(StateError::OtherFit.into());
         }
         self.state = state;
         Ok(())

@@ -11,8 +11,8 @@ use crate::linalg::gemm::Real;
 use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
 use crate::normalize::{Columns, Scaling, second_len, second_terms};
+use crate::params::Scale;
 use crate::random::Stream;
-use crate::solver::params::Scale;
 use crate::table::Table;
 
 /// Weights that can be added up and multiplied with values.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::round::{Round, RoundReady, RoundTask};
 use super::scan::{Scan, ScanTask, SecondTask};
-use crate::error::Error;
+use crate::error::{Error, StateError};
 use crate::matrix::Samples;
 use crate::solver::rule::RowScore;
 
@@ -152,8 +152,7 @@ impl Partial {
 }
 
 pub(crate) fn mixed() -> Error {
-    let detail = "results of different passes were joined".into();
-    Error::Numeric { stage: "large table", detail }
+    StateError::Mixed.into()
 }
 
 pub(crate) fn add(to: &mut [i64], from: &[i64]) {
@@ -161,13 +160,9 @@ pub(crate) fn add(to: &mut [i64], from: &[i64]) {
 }
 
 pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
-    postcard::to_allocvec(value)
-        .map_err(|e| Error::Numeric { stage: "writing a state", detail: e.to_string() })
+    postcard::to_allocvec(value).map_err(|e| StateError::Unwritable(e.to_string()).into())
 }
 
 pub(crate) fn from_bytes<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Error> {
-    postcard::from_bytes(bytes).map_err(|e| {
-        let detail = format!("{e}: it is damaged or of another version");
-        Error::Numeric { stage: "reading a state", detail }
-    })
+    postcard::from_bytes(bytes).map_err(|e| StateError::Damaged(e.to_string()).into())
 }

@@ -35,7 +35,7 @@ impl Contingency {
                 ParamError::Range {
                     name: "clusters x classes",
                     value: format!("{n_rows} x {n_cols}"),
-                    hint: "a table may have up to 2^27 cells",
+                    expected: "at most 2^27 cells".into(),
                 }
             })?;
         let mut counts = vec![0; size];

@@ -4,7 +4,7 @@ use super::{SPARSE_COUNTS, Scaling};
 use crate::error::{DataError, Error};
 use crate::linalg::gemm::Real;
 use crate::matrix::{CsrRef, DenseRef, Samples};
-use crate::solver::params::Scale;
+use crate::params::Scale;
 
 /// The entries of a row, zeros possibly left out.
 pub(crate) trait Entries: Sync {

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::observer::Stage;
 use crate::parallel::Context;
-use crate::solver::params::AnchorWeights;
+use crate::params::AnchorWeights;
 use crate::solver::trace::StopReason;
 use crate::solver::update::{embedding, labels};
 

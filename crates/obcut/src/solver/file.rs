@@ -6,14 +6,15 @@ use std::collections::HashMap;
 
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, ModelError};
 use crate::graph::layout::{Layout, Part};
 use crate::normalize::Scaling;
+use crate::params::{Params, Scale};
 use crate::solver::explain::Explanation;
 use crate::solver::model::Model;
-use crate::solver::params::{Params, Scale};
 use crate::solver::rule::Rule;
 use crate::solver::spread::Spread;
 
@@ -26,6 +27,7 @@ const KEY: &str = "obcut";
 struct Header {
     format: u32,
     version: String,
+    #[serde(deserialize_with = "saved_params")]
     params: Params,
     scale: Scale,
     /// Parts of the graph; files of format 1 have a single one, on this many anchor sets.
@@ -91,10 +93,7 @@ impl Model {
         if let Some(prototypes) = &self.prototypes {
             arrays.push(("prototypes", vec![k, d], prototypes));
         }
-        let failed = |e: &dyn std::fmt::Display| Error::Numeric {
-            stage: "writing the model",
-            detail: e.to_string(),
-        };
+        let failed = |e: &dyn std::fmt::Display| Error::from(ModelError::Unwritable(e.to_string()));
         let mut bytes: Vec<(&str, Dtype, Vec<usize>, Vec<u8>)> = arrays
             .into_iter()
             .map(|(name, shape, values)| {
@@ -243,6 +242,30 @@ impl Model {
     }
 }
 
+/// The parameters of a model. Files of before there was a choice favor equal sizes, and later versions
+/// may know more parameters.
+fn saved_params<'de, D: Deserializer<'de>>(from: D) -> Result<Params, D::Error> {
+    let mut given = serde_json::Map::deserialize(from)?;
+    given.entry("balance").or_insert_with(|| 1.0.into());
+    let known = |name: &str| name == "k_range" || Params::parameter(name).is_some();
+    let given = given.iter().map(|(name, value)| (name.as_str(), value));
+    Params::new(0).with_settings(given.filter(|(name, _)| known(name))).map_err(D::Error::custom)
+}
+
+/// A model is serialized as the bytes of its file, so that reading one always checks it.
+impl Serialize for Model {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.to_bytes().map_err(serde::ser::Error::custom)?)
+    }
+}
+
+impl<'de> Deserialize<'de> for Model {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let bytes = Vec::<u8>::deserialize(from)?;
+        Self::from_bytes(&bytes).map_err(D::Error::custom)
+    }
+}
+
 /// The parts of the graph, checked against the number of anchors.
 fn layout(header: &Header, n_anchors: usize) -> Result<Layout, ModelError> {
     let layout = if header.parts.is_empty() {
@@ -317,7 +340,7 @@ mod tests {
         .to_string();
         let header: Header = serde_json::from_str(&text).unwrap();
         let found = layout(&header, 12).unwrap();
-        assert_eq!(found, Layout::single(crate::solver::params::GraphKind::Local, 4, 3));
+        assert_eq!(found, Layout::single(crate::params::GraphKind::Local, 4, 3));
         assert!(layout(&header, 13).is_err());
     }
 
@@ -338,7 +361,7 @@ mod tests {
 
     #[test]
     fn files_that_do_not_say_what_is_usual_still_label_and_score_rows() {
-        use crate::solver::params::Noise;
+        use crate::params::Noise;
         use crate::{Silent, fit, synthetic};
         let data = synthetic::blobs(400, 3, 3, 0.1, 1);
         let samples = data.matrix.samples().unwrap();
@@ -351,7 +374,7 @@ mod tests {
         for model in [found.model, cut] {
             let old = Model::from_bytes(&aged(&model.to_bytes().unwrap())).unwrap();
             assert_eq!(old.noise_threshold(), None);
-            let labels = model.predict(&samples, 1, &Silent).unwrap();
+            let labels = model.predict_with(&samples, 1, &Silent).unwrap();
             let rows = old.explain(&samples, 1, &Silent).unwrap();
             assert!(rows.iter().map(|row| row.label).eq(labels));
             assert!(rows.iter().all(|row| row.outlier.is_finite() && !row.noise));

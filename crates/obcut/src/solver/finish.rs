@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::normalize::{Scaling, Sliver};
 use crate::parallel::Context;
+use crate::params::{Init, Params, Scale};
 use crate::reduce::Reduced;
 use crate::solver::cutting::anchor_weights;
 use crate::solver::explain::Explanation;
 use crate::solver::model::{Model, NO_SCORE};
-use crate::solver::params::{Init, Params, Scale};
 use crate::solver::problem::{Candidate, Parts, Problem};
 use crate::solver::rule::{RowScore, Rule};
 use crate::solver::score::associations;
@@ -17,6 +17,7 @@ use crate::solver::spread::Spread;
 use crate::solver::trace::Trace;
 use crate::table::Table;
 use crate::units::{ABSENT, Units};
+use crate::warning::Warning;
 
 /// What the rows of a table got.
 pub(crate) struct Labelled {
@@ -146,112 +147,62 @@ pub(crate) struct Notes {
     pub slivers: Vec<Sliver>,
 }
 
-/// Plain words about what a user should know.
-pub(crate) fn warnings(notes: &Notes, model: &Model, trace: &Trace) -> Vec<String> {
-    let mut warnings = Vec::new();
+/// What a user should know about a fit.
+pub(crate) fn warnings(notes: &Notes, model: &Model, trace: &Trace) -> Vec<Warning> {
     let Notes { capped, n_units, n_fragments, components, ref slivers } = *notes;
-    let (k, n_pieces) = (model.n_clusters(), trace.n_pieces);
+    let n_clusters = model.n_clusters();
+    let clusters = &model.explanation.clusters;
+    let mut warnings = Vec::new();
     if let Some(wanted) = capped {
-        warnings.push(format!(
-            "{wanted} anchors were asked for, but there are only {n_units} distinct rows; every one is an anchor"
-        ));
+        warnings.push(Warning::AnchorsCapped { wanted, n_distinct: n_units });
     }
-    if let Some(first) = slivers.first() {
-        let name = |s: &Sliver| match model.feature_names.get(s.column) {
-            Some(name) => format!("'{name}'"),
-            None => s.column.to_string(),
-        };
-        let more = match slivers.len() - 1 {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
-        };
-        let done = if model.params.scale == Scale::Auto {
-            "it is scaled by the span of most of its values"
-        } else {
-            "compare scale = robust"
-        };
-        warnings.push(format!(
-            "column {}{more}: 98 % of the values lie in {:.1} % of its range; {done}",
-            name(first),
-            100.0 * first.share
-        ));
+    if let Some(&Sliver { column, share, .. }) = slivers.first() {
+        let name = model.feature_names.get(column).cloned();
+        let adjusted = model.params.scale == Scale::Auto;
+        let more = slivers.len() - 1;
+        warnings.push(Warning::NarrowColumn { column, name, more, share, adjusted });
     }
-    let counts = || model.explanation.clusters.iter().map(|cluster| cluster.rows);
-    let n_rows: usize = counts().sum();
-    let tiny = counts().filter(|&c| c * k * 50 < n_rows).count();
-    if tiny > 0 {
-        warnings.push(format!(
-            "{tiny} of {k} clusters hold less than 2 % of an average cluster; a smaller k may fit better"
-        ));
+    let n_rows: usize = clusters.iter().map(|cluster| cluster.rows).sum();
+    let n_small = clusters.iter().filter(|cluster| cluster.rows * n_clusters * 50 < n_rows).count();
+    if n_small > 0 {
+        warnings.push(Warning::SmallClusters { n_small, n_clusters });
     }
-    let torn: Vec<String> = (model.explanation.clusters.iter().enumerate())
-        .filter(|(_, c)| c.nearest_share > c.cohesion)
-        .map(|(j, _)| j.to_string())
-        .collect();
-    if !torn.is_empty() {
-        warnings.push(format!(
-            "cluster(s) {} are tied more to another cluster than to themselves; a smaller k may fit better",
-            torn.join(", ")
-        ));
+    let is_weak = |j: &usize| clusters[*j].nearest_share > clusters[*j].cohesion;
+    let weak: Vec<usize> = (0..clusters.len()).filter(is_weak).collect();
+    if !weak.is_empty() {
+        warnings.push(Warning::WeakClusters { clusters: weak });
     }
-    if n_pieces > k {
-        warnings.push(format!(
-            "the graph falls into {n_pieces} separate pieces of some size, more than k = {k}; a larger k may fit better"
-        ));
+    if trace.n_pieces > n_clusters {
+        warnings.push(Warning::MoreComponents { n_components: trace.n_pieces, n_clusters });
     }
-    if components.n > 1 && components.n <= k && components.merged > 0 {
-        warnings.push(format!(
-            "{} of {} groups of rows that nothing links to the rest share a cluster with another; compare --balance 0",
-            components.merged, components.n
-        ));
+    let Parts { n: n_components, merged, split } = components;
+    if n_components > 1 && n_components <= n_clusters && merged > 0 {
+        warnings.push(Warning::ComponentsMerged { merged, n_components });
     }
-    if components.n >= k && k > 1 && components.split > 0 {
-        warnings.push(format!(
-            "{} of {} groups of rows that nothing links to the rest are split although k = {k}; compare --balance 0",
-            components.split, components.n
-        ));
+    if n_components >= n_clusters && n_clusters > 1 && split > 0 {
+        warnings.push(Warning::ComponentsSplit { split, n_components, n_clusters });
     }
-    let path = model.explanation.k_path.as_ref();
-    if path.is_some_and(|path| path.chosen == 1) {
-        let clear = path.is_some_and(|path| path.clear);
-        warnings.push(if clear {
-            "no clusters found: the table looks like one group (k = 1)".into()
-        } else {
-            "no clusters found that are sure (k = 1): the rows may be one group or overlap; give k to cut them anyway".into()
-        });
-    } else if let Some(path) = path.filter(|path| !path.clear) {
-        let rivals: Vec<String> = path.rivals.iter().take(5).map(usize::to_string).collect();
-        warnings.push(if rivals.is_empty() {
-            format!("the data do not tell k: {k} scores best, but not well enough to be sure")
-        } else {
-            format!(
-                "the data do not tell k clearly: {k} scores best, but others come near it: {}",
-                rivals.join(", ")
-            )
-        });
+    match model.explanation.k_path.as_ref() {
+        Some(path) if path.chosen == 1 && path.clear => warnings.push(Warning::NoClusters),
+        Some(path) if path.chosen == 1 => warnings.push(Warning::NoCertainClusters),
+        Some(path) if !path.clear => {
+            let rivals = path.rivals.iter().take(5).copied().collect();
+            warnings.push(Warning::UnclearClusters { n_clusters, rivals });
+        }
+        _ => {}
     }
     if n_fragments > 0 {
-        warnings.push(format!(
-            "the graph has {n_fragments} fragment(s) too small to be clusters; they were tied to their nearest neighbours (fewer anchors or more neighbors avoid this)"
-        ));
+        warnings.push(Warning::Fragments { n_fragments });
     }
     if model.prototypes.is_some() {
-        warnings.push(
-            "the graph cannot tell enough rows apart for this k; rows were labelled by their nearest of k typical rows".into(),
-        );
+        warnings.push(Warning::Prototypes);
     }
     let share = model.exceptions.len() as f64 / n_units as f64;
     if share > 0.1 {
-        warnings.push(format!(
-            "{:.0} % of the learned labels do not follow from the first anchors, so new rows are labelled by a rule that differs there; learn = nothing gives labels that generalise",
-            100.0 * share
-        ));
+        warnings.push(Warning::RuleDiffers { share });
     }
     if !trace.objective.is_empty() && !trace.stop.converged() {
-        warnings.push(format!(
-            "the objective was still falling after {} iterations; raise max_iter to go on",
-            trace.n_iter()
-        ));
+        warnings.push(Warning::NotConverged { n_iter: trace.n_iter() });
     }
     warnings
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::cutting::Visits;
 use super::learn::{Loop, State, total_square};
-use super::params::{AnchorUpdate, RowSolver};
 use super::trace::Trace;
 use super::update::anchors::Moments;
 use super::update::graph::Support;
@@ -17,6 +16,7 @@ use crate::matrix::DenseRef;
 use crate::normalize::Scaling;
 use crate::observer::Silent;
 use crate::parallel::Context;
+use crate::params::{AnchorUpdate, RowSolver};
 use crate::table::Table;
 
 struct Golden {

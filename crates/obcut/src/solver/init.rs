@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::kmeans::{self, Schedule, Weighted};
 use crate::observer::Stage;
 use crate::parallel::Context;
+use crate::params::{GraphKind, Params};
 use crate::random::Stream;
-use crate::solver::params::{GraphKind, Params};
 use crate::solver::plan::Block;
 
 /// Rows per anchor, at least, in the automatic choice: a row problem needs more of them than the closed

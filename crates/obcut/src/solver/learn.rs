@@ -11,9 +11,9 @@ use crate::graph::Graph;
 use crate::linalg::{gemm, simd};
 use crate::observer::Stage;
 use crate::parallel::Context;
+use crate::params::{AnchorUpdate, RowSolver};
 use crate::simplex::Gram;
 use crate::solver::cutting::Visits;
-use crate::solver::params::{AnchorUpdate, RowSolver};
 use crate::solver::trace::{StopReason, Trace};
 use crate::solver::update::anchors::{self, Moments};
 use crate::solver::update::graph::{RowProblem, Support};
@@ -258,8 +258,8 @@ mod tests {
     use crate::matrix::DenseRef;
     use crate::normalize::Scaling;
     use crate::observer::Silent;
+    use crate::params::{GraphKind, Params};
     use crate::random::Stream;
-    use crate::solver::params::{GraphKind, Params};
 
     /// Eq. obj-final with our penalties, term by term from its definition.
     fn naive(

@@ -1,6 +1,5 @@
 //! OBCut itself: scale, check, start, cut, learn, and build the model.
 
-pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod cutting;
 pub(crate) mod explain;
@@ -12,7 +11,6 @@ mod init;
 pub(crate) mod judge;
 pub(crate) mod learn;
 pub mod model;
-pub mod params;
 pub(crate) mod path;
 mod plan;
 mod plane;
@@ -33,18 +31,20 @@ use crate::error::{DataError, Error};
 use crate::graph::components::n_sizeable;
 use crate::kmeans::Weighted;
 use crate::large;
-use crate::matrix::{DenseRef, Samples};
+use crate::matrix::{DenseRef, Rows, Samples};
 use crate::normalize::Scaling;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Context;
+use crate::params::check::check;
+use crate::params::{Init, OBCut, Params, Reduce};
 use crate::random::Stream;
 use crate::reduce::Reduced;
 use crate::table::Table;
 use crate::units::Units;
+use crate::warning::Warning;
 use explain::Explanation;
 use finish::Notes;
 use model::Model;
-use params::{Init, Params, Reduce};
 use plan::Plan;
 use problem::{Candidate, Problem};
 use rule::RowScore;
@@ -71,8 +71,8 @@ pub struct Fit {
     pub model: Model,
     /// Values, seconds, why it stopped.
     pub trace: Trace,
-    /// What a user should know, in plain words.
-    pub warnings: Vec<String>,
+    /// What a user should know.
+    pub warnings: Vec<Warning>,
 }
 
 impl Fit {
@@ -99,7 +99,7 @@ impl Fit {
 /// let moons = synthetic::moons(500, 0.05, 1);
 /// let samples = moons.matrix.samples()?;
 /// let fit = fit(&samples, None, &Params::new(2), &Silent)?;
-/// assert_eq!(fit.labels, fit.model.predict(&samples, 1, &Silent)?);
+/// assert_eq!(fit.labels, fit.model.predict_with(&samples, 1, &Silent)?);
 /// # Ok::<(), obcut::Error>(())
 /// ```
 ///
@@ -111,7 +111,7 @@ pub fn fit(
     params: &Params,
     observer: &dyn Observer,
 ) -> Result<Fit, Error> {
-    check::check(params, (samples.n_rows(), samples.n_cols()), weights)?;
+    check(params, (samples.n_rows(), samples.n_cols()), weights)?;
     // Entries given twice would be squared apart: they are added up first.
     samples.with_canonical(|samples| {
         if large::is_large(params, samples.n_rows(), samples.n_cols()) {
@@ -121,6 +121,16 @@ pub fn fit(
         fit.warnings = finish::warnings(&notes, &fit.model, &fit.trace);
         Ok(fit)
     })
+}
+
+impl OBCut<'_> {
+    /// Clusters rows.
+    ///
+    /// # Errors
+    /// When a parameter or the data cannot be used, or the observer cancels.
+    pub fn fit(&self, rows: &impl Rows) -> Result<Fit, Error> {
+        fit(&rows.samples()?, self.weights, &self.params, self.observer)
+    }
 }
 
 /// Clusters rows that were checked, all at once, with the scaling given or one of their own. The

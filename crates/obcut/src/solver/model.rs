@@ -4,21 +4,19 @@
 //! first ones; the rule is made from them at the final labels. Where a learning loop left training rows
 //! with other labels than the rule gives, the model remembers those rows by their content.
 
-use serde::{Deserialize, Serialize};
-
 use crate::block::{Points, Scratch};
 use crate::error::{DataError, Error};
 use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
 use crate::kmeans::nearest_point;
-use crate::matrix::Samples;
+use crate::matrix::{Rows, Samples};
 use crate::normalize::{self, Scaling};
-use crate::observer::Observer;
+use crate::observer::{Observer, Silent};
 use crate::parallel::Context;
-use crate::solver::check::check_weights;
+use crate::params::check::check_weights;
+use crate::params::{Params, Scale};
 use crate::solver::explain::Explanation;
-use crate::solver::params::{Params, Scale};
 use crate::solver::plane;
 use crate::solver::rule::{RowScore, Rule, best};
 use crate::solver::score::score;
@@ -26,7 +24,7 @@ use crate::solver::spread::{Judge, Seen, Spread, Work};
 use crate::table::Table;
 
 /// Everything that is needed to label new rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub(crate) params: Params,
     pub(crate) version: String,
@@ -169,11 +167,19 @@ impl Model {
         column_labels(&self.rule)
     }
 
-    /// Label of every row.
+    /// Label of every row, on all cores.
     ///
     /// # Errors
-    /// When the number of features differs, a value is not finite, or the observer cancels.
-    pub fn predict(
+    /// When the number of features differs, or a value is not finite.
+    pub fn predict(&self, rows: &impl Rows) -> Result<Vec<u32>, Error> {
+        self.predict_with(&rows.samples()?, 0, &Silent)
+    }
+
+    /// The same with a number of threads, 0 for all cores, and an observer.
+    ///
+    /// # Errors
+    /// As [`Self::predict`], and when the observer cancels.
+    pub fn predict_with(
         &self,
         samples: &Samples<'_>,
         threads: usize,
@@ -205,7 +211,7 @@ impl Model {
         observer: &dyn Observer,
     ) -> Result<Vec<i32>, Error> {
         if self.noise_threshold().is_none() {
-            let labels = self.predict(samples, threads, observer)?;
+            let labels = self.predict_with(samples, threads, observer)?;
             return Ok(labels.into_iter().map(|label| label as i32).collect());
         }
         let rows = self.explain(samples, threads, observer)?;
@@ -363,7 +369,7 @@ impl Model {
         observer: &dyn Observer,
     ) -> Result<f64, Error> {
         check_weights(weights, samples.n_rows())?;
-        let labels = self.predict(samples, threads, observer)?;
+        let labels = self.predict_with(samples, threads, observer)?;
         let graph = self.transform(samples, threads, observer)?;
         let ones = vec![1.0; if weights.is_none() { labels.len() } else { 0 }];
         Ok(score(&graph, &labels, weights.unwrap_or(&ones), self.n_clusters()))

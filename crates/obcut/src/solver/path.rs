@@ -36,9 +36,9 @@ use crate::metrics;
 use crate::normalize::Scaling;
 use crate::observer::Stage;
 use crate::parallel::Context;
+use crate::params::{GraphKind, Init, Params};
 use crate::random::Stream;
 use crate::solver::init::{self, auto_anchors};
-use crate::solver::params::{GraphKind, Init, Params};
 use crate::solver::plan::Block;
 use crate::solver::score::{association, size_entropy, sizes};
 use crate::solver::{reference, rim};
@@ -174,14 +174,11 @@ pub(crate) fn path(
     (low, high): (usize, Option<usize>),
     context: &Context<'_>,
 ) -> Result<KPath, Error> {
-    let conflict = |text: &str| Error::from(ParamError::Conflict(text.into()));
     if params.anchors.is_some() {
-        return Err(conflict(
-            "k cannot be chosen on given anchors: it takes several sets; give k or drop the anchors",
-        ));
+        return Err(ParamError::ChooseOnAnchors.into());
     }
     if matches!(params.init, Init::Given(_)) {
-        return Err(conflict("k cannot be chosen with given start labels; give k"));
+        return Err(ParamError::ChooseOnLabels.into());
     }
     let all = rows.table.n();
     let stream = Stream::new(params.seed).named("path");
@@ -197,10 +194,7 @@ pub(crate) fn path(
     };
     let high = high.unwrap_or_else(|| (n / ROWS_PER_CLUSTER).min(MOST_CLUSTERS).max(low));
     if high < low || high * 3 > n {
-        return Err(conflict(&format!(
-            "{all} distinct rows are too few to choose k from {low} to {}; give k",
-            high.max(low)
-        )));
+        return Err(ParamError::ChooseFrom { low, high: high.max(low), n_rows: all }.into());
     }
     if high == 1 {
         return Ok(pick(Vec::new(), 1, (1, 1), None));

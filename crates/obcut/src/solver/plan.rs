@@ -3,8 +3,8 @@
 
 use crate::error::{Error, ParamError};
 use crate::graph::layout::{Layout, Part};
+use crate::params::{Effort, GraphKind, Init, Learn, Params};
 use crate::solver::init::{auto_anchors, auto_sets};
-use crate::solver::params::{Effort, GraphKind, Init, Learn, Params};
 
 /// Numbers that settings leave automatic.
 pub(crate) struct Plan {
@@ -109,10 +109,7 @@ impl Plan {
             let n_sets = params.n_anchor_sets.unwrap_or(1);
             let n_anchors = given.len() / d;
             if !n_anchors.is_multiple_of(n_sets) {
-                return Err(ParamError::Conflict(format!(
-                    "{n_anchors} given anchors cannot be {n_sets} sets of equal size"
-                ))
-                .into());
+                return Err(ParamError::AnchorSets { n_anchors, n_sets }.into());
             }
             plan.blocks.push(Block { per_set: n_anchors / n_sets, n_sets });
         } else if kind == GraphKind::Neighbors {

@@ -19,8 +19,8 @@ use crate::graph::Graph;
 use crate::linalg::gemm::times_transposed;
 use crate::linalg::simd::{dot, squared_distance, vectorised};
 use crate::parallel::Context;
+use crate::params::Noise;
 use crate::solver::model::Model;
-use crate::solver::params::Noise;
 use crate::solver::rule::{RowScore, best, top_two};
 use crate::table::Table;
 
@@ -489,7 +489,7 @@ impl<'m> Judge<'m> {
 mod tests {
     use super::*;
     use crate::observer::Silent;
-    use crate::solver::params::{GraphKind, Params};
+    use crate::params::{GraphKind, Params};
 
     /// The smallest distance from an anchor within which all anchors together hold the wanted share.
     fn slow_reach(model: &Model, graph: &Graph, weights: &[f64]) -> Vec<f64> {

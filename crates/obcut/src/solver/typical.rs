@@ -6,7 +6,7 @@ use crate::linalg::simd::dot;
 use crate::matrix::Samples;
 use crate::observer::Observer;
 use crate::parallel::Context;
-use crate::solver::check::check_weights;
+use crate::params::check::check_weights;
 use crate::solver::model::Model;
 use crate::table::Table;
 
@@ -50,7 +50,7 @@ fn check_labels(labels: &[u32], n: usize, k: usize) -> Result<(), ParamError> {
         Some(label) => Err(ParamError::Range {
             name: "label",
             value: label.to_string(),
-            hint: "labels count from 0 to the number of clusters less one",
+            expected: format!("less than the number of clusters, {k}"),
         }),
         None => Ok(()),
     }
@@ -139,8 +139,8 @@ fn insert(best: &mut Vec<Near>, near: Near, count: usize) {
 mod tests {
     use crate::matrix::{CsrRef, DenseRef, Ints};
     use crate::observer::Silent;
+    use crate::params::Params;
     use crate::solver::fit;
-    use crate::solver::params::Params;
     use crate::synthetic;
 
     #[test]

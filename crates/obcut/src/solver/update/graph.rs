@@ -17,8 +17,8 @@ use std::ops::Range;
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::parallel::Context;
+use crate::params::RowSolver;
 use crate::simplex::{ActiveSet, Gradient, Gram};
-use crate::solver::params::RowSolver;
 use crate::solver::update::anchors::{Gathering, Moments};
 use crate::table::Table;
 

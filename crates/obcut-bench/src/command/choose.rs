@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use obcut_bench::Suite;
-use obcut_bench::suite::{DataEntry, MethodEntry};
+use obcut_cli::failure::Fault;
 
-use crate::failure::Fault;
+use crate::Suite;
+use crate::suite::{DataEntry, MethodEntry};
 
 /// Words of a list that is separated by commas; what is known as a whole may hold some.
 fn words(given: &[String], is_known: impl Fn(&str) -> bool) -> Vec<String> {

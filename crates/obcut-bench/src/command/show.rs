@@ -4,13 +4,13 @@ use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use obcut_bench::runner::Standing;
-use obcut_bench::summary::{Cell, Metric};
-use obcut_bench::{Summary, Watch};
+use obcut_cli::args::Talk;
+use obcut_cli::interrupt;
 use obcut_report::number::{fixed, significant};
 
-use crate::args::Talk;
-use crate::interrupt;
+use crate::runner::Standing;
+use crate::summary::{Cell, Metric};
+use crate::{Summary, Watch};
 
 /// Methods in lines, data sets in columns, for a terminal.
 pub struct Grid {

@@ -167,7 +167,7 @@ fn main() {
 
 const HEAD: &str = "# The other methods beside their references
 
-Written by `make baselines` (`crates/obcut-baselines/examples/baselines.rs`). NMI in percent over 5 seeds, mean ±
+Written by `make baselines` (`crates/obcut-bench/examples/baselines.rs`). NMI in percent over 5 seeds, mean ±
 standard deviation; NAME/16 is every 16th row. The reference column was measured with the methods' public programs (SSC, ESCG,
 SSC-OMP, LSC, FastESC, U-SPEC) or with scikit-learn (k-means); for RKSC, EulerSC and DCDP-ASC with our own first
 versions in Python, since no program runs or exists. Ours agrees when it lies within two standard errors of the

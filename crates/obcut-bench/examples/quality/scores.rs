@@ -102,7 +102,7 @@ pub fn held_out(harness: &mut Harness, role: Role) -> Result<(), String> {
             let scores = table.partition().score(&timed.fit.labels, &fitted.truth)?;
             harness.record(("held-out", &set.name), seed, &timed, scores)?;
             let samples = held.matrix.samples().map_err(|error| error.to_string())?;
-            let found = timed.fit.model.predict(&samples, params.threads, &obcut::Silent);
+            let found = timed.fit.model.predict_with(&samples, params.threads, &obcut::Silent);
             let found = found.map_err(|error| error.to_string())?;
             let outside = table.partition().score(&found, &held.truth)?;
             let n = held.n_rows();

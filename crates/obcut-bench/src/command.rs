@@ -1,37 +1,36 @@
-//! `obcut bench`: a suite of methods, data sets, grids and seeds.
+//! The command `obcut-bench`: parse, run a suite, print the error, exit code.
 
 mod choose;
 mod show;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::Parser;
 use clap::builder::RangedU64ValueParser;
-use obcut_bench::plan::Plan;
-use obcut_bench::record::{Records, Status};
-use obcut_bench::suite::Kind;
-use obcut_bench::summary::{Cell, Gap, Metric};
-use obcut_bench::table;
-use obcut_bench::{Budget, Error, Options, Suite, Summary, page, results};
+use obcut_cli::args::{INPUT, OUTPUT, Talk, same_file, values};
+use obcut_cli::failure::Fault;
+use obcut_cli::interrupt;
+use obcut_cli::output::{self, Card, plural};
+use obcut_cli::page as page_words;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{INPUT, OUTPUT, Talk, same_file, values};
-use crate::failure::Fault;
-use crate::interrupt;
-use crate::output::{self, Card, plural};
-use crate::page as page_words;
+use crate::plan::Plan;
+use crate::record::{Records, Status};
+use crate::suite::Kind;
+use crate::summary::{Cell, Gap, Metric};
+use crate::{Budget, Error, Options, Suite, Summary, page, results, runner, table, worker};
 use show::{BenchWatch, Grid};
 
 /// Heading of the options that say how it is run.
 const RUNNING: &str = "Running";
 
-/// Compare methods on data sets: run a benchmark suite.
-#[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
-pub struct BenchArgs {
+/// Compare methods on data sets: run a benchmark suite
+#[derive(Debug, Parser)]
+#[command(name = "obcut-bench", version, max_term_width = 100, after_help = EXAMPLES)]
+struct BenchArgs {
     /// A shipped suite, or a TOML file with one of your own; without it they are listed
     #[arg(value_name = "SUITE")]
     suite: Option<String>,
@@ -74,32 +73,72 @@ pub struct BenchArgs {
     /// Run nothing; make the tables from what is finished, also while the suite runs
     #[arg(long, help_heading = OUTPUT)]
     tables_only: bool,
+    /// Do one run, told on standard input: what this program starts itself for
+    #[arg(long, hide = true, exclusive = true)]
+    one_run: bool,
+    #[command(flatten)]
+    talk: Talk,
 }
 
 const EXAMPLES: &str = "Examples:
-  obcut bench                       list the suites
-  obcut bench quick                 digits and generated data, under two minutes
-  OBCUT_DATA=~/data obcut bench paper --jobs 4 --seeds 5
-  obcut bench paper --data LR=letters.npz,Yale --methods u-spec,obcut
-  obcut bench my-suite.toml --seconds 60 --memory 4GB
+  obcut-bench                       list the suites
+  obcut-bench quick                 digits and generated data, under two minutes
+  OBCUT_DATA=~/data obcut-bench paper --jobs 4 --seeds 5
+  obcut-bench paper --data LR=letters.npz,Yale --methods u-spec,obcut
+  obcut-bench my-suite.toml --seconds 60 --memory 4GB
 
 An interrupted suite goes on where it stopped when it is started again. Rows are
 shuffled by the seed first, and classes are read by the scorer alone. Data sets
 are looked for in the folder OBCUT_DATA, as NAME.npz with arrays X and y.";
 
-/// Runs the command; `worker` starts this program again for one run.
-pub fn run(args: &BenchArgs, talk: &Talk, worker: &[OsString]) -> anyhow::Result<()> {
-    let Some(name) = &args.suite else {
-        return list(talk);
-    };
-    let suite = Suite::named(name)?;
-    Job::new(args, suite, worker)?.run(talk)
+/// Runs the command with its arguments, the first of which is its name. Returns the exit code.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    match obcut_cli::parse::<BenchArgs>(&arguments) {
+        Ok(args) => obcut_cli::perform(args.talk.json, || start(&args).map_err(sorted)),
+        Err(exit_code) => exit_code,
+    }
 }
 
-/// Does one run: what [`run`] starts processes for.
-pub fn run_one() -> anyhow::Result<()> {
+fn start(args: &BenchArgs) -> anyhow::Result<()> {
+    if args.one_run {
+        return one_run();
+    }
+    let Some(name) = &args.suite else {
+        return list(&args.talk);
+    };
+    let suite = Suite::named(name)?;
+    Job::new(args, suite)?.run(&args.talk)
+}
+
+/// Does one run: what a suite starts processes for.
+fn one_run() -> anyhow::Result<()> {
     let input = std::io::BufReader::new(std::io::stdin());
-    obcut_bench::worker::serve(input, std::io::stdout()).map_err(|text| Fault::Usage(text).into())
+    worker::serve(input, std::io::stdout()).map_err(|text| Fault::Usage(text).into())
+}
+
+/// This program. Where the system has a name for it that outlives its file, a build or an upgrade while a
+/// benchmark runs does not mix two programs in one table.
+fn program() -> OsString {
+    let own = Path::new("/proc/self/exe");
+    if own.exists() {
+        return own.into();
+    }
+    std::env::current_exe().map_or_else(|_| "obcut-bench".into(), OsString::from)
+}
+
+/// Says of an error of a suite whether the usage or the data are at fault: the exit code follows from it.
+fn sorted(error: anyhow::Error) -> anyhow::Error {
+    use Error::{File, NoData, NoFile, NoSuite, OtherData, Record, Suite};
+    match error.downcast_ref::<Error>() {
+        Some(NoSuite { .. } | Suite { .. } | NoData { .. } | NoFile { .. } | OtherData { .. }) => {
+            Fault::Usage(error.to_string()).into()
+        }
+        Some(File { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
+            Fault::Usage(error.to_string()).into()
+        }
+        Some(Record { .. }) => Fault::Data(error.to_string()).into(),
+        _ => error,
+    }
 }
 
 fn list(talk: &Talk) -> anyhow::Result<()> {
@@ -109,7 +148,7 @@ fn list(talk: &Talk) -> anyhow::Result<()> {
         let all: Vec<_> = suites.iter().map(facts).collect();
         return Ok(output::print_json(&json!({ "command": "bench", "suites": all }))?);
     }
-    let mut card = Card::new("Suites: 'obcut bench NAME' runs one");
+    let mut card = Card::new("Suites: 'obcut-bench NAME' runs one");
     for suite in suites {
         // The longest name is longer than a name of a card.
         card.line("", format!("{:<12} {}", suite.name, suite.title));
@@ -184,7 +223,7 @@ struct GapFacts {
 impl BenchArgs {
     /// The command, without what changes neither runs nor tables.
     fn typed(&self) -> String {
-        let mut words = vec!["obcut".to_string(), "bench".into()];
+        let mut words = vec!["obcut-bench".to_string()];
         words.extend(self.suite.as_deref().map(page_words::quoted));
         for (option, values) in [("--data", &self.data), ("--methods", &self.methods)] {
             words.extend(values.iter().flat_map(|v| [option.into(), page_words::quoted(v)]));
@@ -223,7 +262,7 @@ fn check_report(
 }
 
 impl Job {
-    fn new(args: &BenchArgs, mut suite: Suite, worker: &[OsString]) -> anyhow::Result<Self> {
+    fn new(args: &BenchArgs, mut suite: Suite) -> anyhow::Result<Self> {
         choose::data(&mut suite, &args.data)?;
         choose::methods(&mut suite, &args.methods)?;
         suite.seeds = args.seeds.unwrap_or(suite.seeds);
@@ -240,7 +279,7 @@ impl Job {
         let threads = if args.threads > 0 { args.threads } else { (there / args.jobs).max(1) };
         let options = Options {
             records: folder.join("runs.jsonl"),
-            worker: worker.iter().cloned().chain(["bench-run".into()]).collect(),
+            worker: vec![program(), "--one-run".into()],
             jobs: args.jobs,
             threads,
             budget: Budget { seconds: suite.seconds, bytes: (suite.gib * GIB) as u64 },
@@ -301,8 +340,7 @@ impl Job {
             Records::retire(&self.options.records)?;
         }
         let watch = BenchWatch::new(talk, plan.runs.len());
-        let done =
-            interrupt::watched(|| obcut_bench::run(&self.suite, plan, &self.options, &watch));
+        let done = interrupt::watched(|| runner::run(&self.suite, plan, &self.options, &watch));
         watch.finish();
         done.map_err(|error| match error {
             Error::Interrupted => self.interrupted(plan),
@@ -497,4 +535,19 @@ fn none_could_be_done(plan: &Plan, records: &Records) -> anyhow::Result<()> {
 
 fn n_finished(plan: &Plan, records: &Records, budget: Budget) -> usize {
     plan.runs.iter().filter(|run| records.finished(&run.key(), budget).is_some()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use obcut_cli::failure::Failure;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_a_suite_have_the_exit_code_of_wrong_usage() {
+        let unknown = sorted(Suite::named("x").unwrap_err().into());
+        assert_eq!(Failure::of(&unknown).exit_code, 2);
+        assert!(unknown.to_string().contains("there is no suite 'x'"), "{unknown}");
+        assert_eq!(Failure::of(&sorted(Error::Broken("x".into()).into())).exit_code, 1);
+    }
 }

@@ -1,7 +1,7 @@
-//! Settings judged against the data, once, before any work.
+//! Checks of the parameters against their table and the data, once, before any work.
 
 use crate::error::{DataError, Error, ParamError};
-use crate::solver::params::{Formulation, Init, Learn, Metric, Noise, Params, Scale};
+use crate::params::{Formulation, Init, Kind, Learn, Metric, Noise, Params, Scale};
 
 /// Checks everything that does not need the distinct rows.
 pub(crate) fn check(
@@ -9,53 +9,30 @@ pub(crate) fn check(
     (n, d): (usize, usize),
     weights: Option<&[f64]>,
 ) -> Result<(), Error> {
-    // A new setting does not compile until it is judged here.
-    let Params {
-        n_clusters,
-        k_range,
-        graph: _,
-        effort: _,
-        n_anchors,
-        n_anchor_sets,
-        anchors,
-        n_neighbors,
-        scale,
-        metric,
-        init,
-        balance,
-        noise,
-        stability: _,
-        anchor_weights: _,
-        lambda,
-        lambda_scale: _,
-        learn,
-        formulation,
-        anchor_update: _,
-        pull,
-        row_solver: _,
-        ridge,
-        max_iter,
-        tol,
-        stop_on_labels: _,
-        max_sweeps,
-        sweep_order: _,
-        n_init,
-        rows_per_anchor,
-        core_rows: _,
-        reduce: _,
-        seed: _,
-        threads: _,
-    } = params;
+    for parameter in Params::TABLE {
+        // Arrays are checked below, against the shape of the table.
+        if !matches!(parameter.kind, Kind::Labels(_) | Kind::Anchors) {
+            parameter.check(&params.value(parameter.name))?;
+        }
+    }
+    // JSON has no NaN, so the table cannot see it here.
+    if let Some(Noise::Share(share)) = params.noise
+        && !share.is_finite()
+    {
+        let expected = "a finite number between 0 and 1, both excluded".into();
+        return Err(ParamError::Range { name: "noise", value: share.to_string(), expected }.into());
+    }
+    let Params { k_range, n_anchors, n_anchor_sets, anchors, scale, metric, init, .. } = params;
     let n_clusters = match *k_range {
         Some((low, high)) => {
             if low < 1 || high.is_some_and(|high| high < low) {
                 let value = format!("{low} to {}", high.map_or("auto".into(), |h| h.to_string()));
-                let hint = "a range of k starts at 1 or more and does not end before it starts";
-                return Err(range("k range", value, hint));
+                let expected = "a range that starts at 1 or more and ends no earlier".into();
+                return Err(ParamError::Range { name: "n_clusters", value, expected }.into());
             }
             high.unwrap_or(low)
         }
-        None => *n_clusters,
+        None => params.n_clusters,
     };
     let k = n_clusters;
     if k == 0 {
@@ -78,21 +55,18 @@ pub(crate) fn check(
         }
         if let Some(at) = given.iter().position(|v| !v.is_finite()) {
             let (row, col) = (at / d, at % d);
-            return Err(range(
-                "anchors",
-                format!("{} at row {row}, column {col}", given[at]),
-                "given anchors must be finite",
-            ));
+            return Err(ParamError::Range {
+                name: "anchors",
+                value: format!("{} at row {row}, column {col}", given[at]),
+                expected: "finite".into(),
+            }
+            .into());
         }
         if n_anchors.is_some_and(|m| {
             let total = given.len() / d;
             m != total && m.checked_mul(n_anchor_sets.unwrap_or(1)) != Some(total)
         }) {
-            return Err(ParamError::Conflict(format!(
-                "{} anchors are given, which is not what the number of anchors and sets says; leave those automatic",
-                given.len() / d
-            ))
-            .into());
+            return Err(ParamError::AnchorCount { found: given.len() / d }.into());
         }
         if given.len() / d < k {
             return Err(ParamError::TooFewAnchors { n_anchors: given.len() / d, n_clusters }.into());
@@ -103,35 +77,13 @@ pub(crate) fn check(
     {
         return Err(ParamError::TooFewAnchors { n_anchors: m, n_clusters }.into());
     }
-    positive("anchor sets", n_anchor_sets.unwrap_or(1))?;
-    positive("neighbors", *n_neighbors)?;
-    positive("n-init", *n_init)?;
-    positive("max-sweeps", *max_sweeps)?;
-    positive("rows-per-anchor", rows_per_anchor.unwrap_or(1))?;
-    not_negative("lambda", *lambda)?;
-    not_negative("pull", *pull)?;
-    not_negative("ridge", *ridge)?;
-    not_negative("tol", *tol)?;
     if *metric == Metric::Cosine && !(scale.is_unit() || *scale == Scale::Auto) {
-        return Err(ParamError::Conflict(format!(
-            "the cosine metric brings rows to length 1, which scale = {scale} does not; leave the scale automatic"
-        ))
-        .into());
+        return Err(ParamError::CosineScale { scale: *scale }.into());
     }
-    if !(0.0..=1.0).contains(balance) {
-        return Err(range("balance", balance.to_string(), "it must be between 0 and 1"));
-    }
-    if let Some(Noise::Share(share)) = *noise
-        && !(share > 0.0 && share < 1.0)
-    {
-        let hint = "a share of the rows lies between 0 and 1, both excluded; 'auto' chooses";
-        return Err(range("noise", share.to_string(), hint));
-    }
-    if *lambda == 0.0 && *learn != Learn::Nothing && *formulation == Formulation::Unified {
-        return Err(range("lambda", "0".into(), "it must be positive for the unified objective"));
-    }
-    if *max_iter == 0 {
-        return Err(range("max-iter", "0".into(), "it must be 1 or more"));
+    let learns = params.learn != Learn::Nothing && params.formulation == Formulation::Unified;
+    if params.lambda == 0.0 && learns {
+        let expected = "a positive number for `formulation=unified`".into();
+        return Err(ParamError::Range { name: "lambda", value: "0".into(), expected }.into());
     }
     if let Init::Given(labels) = init {
         start_labels(labels, n, k)?;
@@ -177,20 +129,4 @@ fn start_labels(labels: &[u32], n: usize, k: usize) -> Result<(), Error> {
         }
         None => Ok(()),
     }
-}
-
-fn positive(name: &'static str, value: usize) -> Result<(), Error> {
-    if value == 0 { Err(range(name, "0".into(), "it must be 1 or more")) } else { Ok(()) }
-}
-
-fn not_negative(name: &'static str, value: f64) -> Result<(), Error> {
-    if value.is_finite() && value >= 0.0 {
-        Ok(())
-    } else {
-        Err(range(name, value.to_string(), "it must be finite and not negative"))
-    }
-}
-
-fn range(name: &'static str, value: String, hint: &'static str) -> Error {
-    ParamError::Range { name, value, hint }.into()
 }

@@ -1,5 +1,6 @@
 //! Benchmark suites: tables, budgets, and going on after a kill.
 
+#[path = "../../obcut-cli/tests/common/mod.rs"]
 mod common;
 
 use std::process::{Command, Stdio};
@@ -39,7 +40,7 @@ method = "obcut"
 fn a_suite_gives_tables_and_records() {
     let folder = Folder::new();
     folder.write("small.toml", SUITE);
-    let run = folder.run("bench small.toml --out out --report out/page.html").ok();
+    let run = folder.run("small.toml --out out --report out/page.html").ok();
     assert!(run.stdout.starts_with("NMI %    moons  blobs\n"), "{run:?}");
     assert!(run.stdout.contains("OBCut    100.0  100.0"), "{run:?}");
     assert!(run.stderr.contains("left out: nowhere"), "{run:?}");
@@ -60,19 +61,19 @@ fn a_suite_gives_tables_and_records() {
     assert!(folder.text("out/tables.tex").contains("\\toprule"));
 
     // All is finished: nothing runs again, and the tables are the same.
-    let again = folder.run("bench small.toml --out out").ok();
+    let again = folder.run("small.toml --out out").ok();
     assert_eq!(again.stdout, run.stdout);
     assert_eq!(folder.text("out/runs.jsonl"), records);
     assert_eq!(folder.text("out/tables.md"), tables);
     // The tables need no data, only the records.
     std::fs::remove_file(folder.path("out/tables.md")).unwrap();
-    folder.run("bench small.toml --out out --tables-only --report out/page.html").ok();
+    folder.run("small.toml --out out --tables-only --report out/page.html").ok();
     assert_eq!(folder.text("out/tables.md"), tables);
     let page = folder.text("out/page.html");
     assert!(page.contains("<h1>Small | one</h1>") && page.contains("Average rank"), "{page}");
-    let none = folder.run("bench small.toml --out none --tables-only");
+    let none = folder.run("small.toml --out none --tables-only");
     assert_eq!(none.code, 2, "{none:?}");
-    let json = folder.run("bench small.toml --out out --json").ok().json();
+    let json = folder.run("small.toml --out out --json").ok().json();
     assert_eq!((&json["runs"], &json["finished"]), (&32.into(), &32.into()));
     assert_eq!(json["scores"].as_array().unwrap().len(), 6);
 
@@ -82,7 +83,7 @@ fn a_suite_gives_tables_and_records() {
     let engine = first["engine"].as_str().unwrap();
     assert!(engine.len() == 8 && tables.contains(&format!("engine {engine}")), "{engine}");
     folder.write("out/runs.jsonl", records.replacen(engine, "0badc0de", 5));
-    let mixed = folder.run("bench small.toml --out out --report out/page.html").ok();
+    let mixed = folder.run("small.toml --out out --report out/page.html").ok();
     assert!(mixed.stderr.contains("some of the runs were made by another build"), "{mixed:?}");
     assert!(folder.text("out/page.html").contains("ome of the runs were made by another build"));
     assert_eq!(mixed.stdout, run.stdout);
@@ -92,12 +93,12 @@ fn a_suite_gives_tables_and_records() {
 fn a_suite_killed_again_and_again_comes_to_the_same_tables() {
     let folder = Folder::new();
     folder.write("small.toml", SUITE);
-    folder.run("bench small.toml --out whole").ok();
+    folder.run("small.toml --out whole").ok();
     let mut noise = Noise::new(7);
     let mut seen = Vec::new();
     for _ in 0..10 {
         let mut child = Command::new(binary())
-            .args(["bench", "small.toml", "--out", "killed", "--jobs", "2"])
+            .args(["small.toml", "--out", "killed", "--jobs", "2"])
             .current_dir(folder.path(""))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -110,7 +111,7 @@ fn a_suite_killed_again_and_again_comes_to_the_same_tables() {
         seen.push(text.iter().filter(|&&byte| byte == b'\n').count());
     }
     assert!(seen.iter().any(|&n| 0 < n && n < 32), "no kill hit the suite in its midst: {seen:?}");
-    folder.run("bench small.toml --out killed --jobs 2").ok();
+    folder.run("small.toml --out killed --jobs 2").ok();
     assert_eq!(folder.text("killed/tables.tex"), folder.text("whole/tables.tex"));
     let scores = |name: &str| -> Vec<String> {
         let text = folder.text(name);
@@ -125,7 +126,7 @@ fn a_run_ends_when_the_benchmark_is_gone() {
     let folder = Folder::new();
     folder.write("long.toml", LONG);
     let mut child = Command::new(binary())
-        .args(["bench", "long.toml", "--out", "out"])
+        .args(["long.toml", "--out", "out"])
         .current_dir(folder.path(""))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -181,7 +182,7 @@ method = "ssc"
 fn what_is_over_budget_is_not_available_with_the_reason() {
     let folder = Folder::new();
     folder.write("long.toml", LONG);
-    let run = folder.run("bench long.toml --out time --seconds 1").ok();
+    let run = folder.run("long.toml --out time --seconds 1").ok();
     assert!(run.stdout.contains("N/A"), "{run:?}");
     let tables = folder.text("time/tables.md");
     assert!(tables.contains("| mixture | SSC | all | more than 1 seconds |"), "{tables}");
@@ -189,18 +190,18 @@ fn what_is_over_budget_is_not_available_with_the_reason() {
     assert!(folder.text("time/runs.jsonl").contains("not tried: seed 0 was over budget"));
     // The same budget does not try again, a larger one does.
     let lines = |name: &str| folder.text(name).lines().count();
-    folder.run("bench long.toml --out time --seconds 1").ok();
+    folder.run("long.toml --out time --seconds 1").ok();
     assert_eq!(lines("time/runs.jsonl"), 2);
-    folder.run("bench long.toml --out time --seconds 2").ok();
+    folder.run("long.toml --out time --seconds 2").ok();
     assert_eq!(lines("time/runs.jsonl"), 4);
 
-    folder.run("bench long.toml --out asked --memory 100MB").ok();
+    folder.run("long.toml --out asked --memory 100MB").ok();
     let record = folder.text("asked/runs.jsonl");
     assert!(record.contains("over-memory") && record.contains("needs"), "{record}");
 
     let big = LONG.replace("4000", "60000").replace("\"ssc\"", "\"kmeans\"");
     folder.write("big.toml", big);
-    folder.run("bench big.toml --out held --memory 15MB").ok();
+    folder.run("big.toml --out held --memory 15MB").ok();
     let record = folder.text("held/runs.jsonl");
     assert!(record.contains("over-memory") && record.contains("more than 14.3 MiB"), "{record}");
 }
@@ -210,7 +211,7 @@ fn a_page_takes_the_place_of_nothing_else() {
     let folder = Folder::new();
     folder.write("small.toml", SUITE);
     for path in ["out/runs.jsonl", "out/tables.md", "small.toml", "-"] {
-        let run = folder.run(&format!("bench small.toml --out out --report {path}"));
+        let run = folder.run(&format!("small.toml --out out --report {path}"));
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.stderr.contains("name a") || run.stderr.contains("another file"), "{run:?}");
     }
@@ -226,13 +227,12 @@ fn the_command_in_the_tables_does_it_again() {
     folder.write("a b/small.toml", &suite);
     // The file is named as it is seen from the suite.
     folder.write("a b/mine.csv", "a,y\n1,0\n1.1,0\n9,1\n9.1,1\n");
-    let words =
-        ["bench", "a b/small.toml", "--data", "here", "--methods", "kmeans", "--no-shuffle"];
+    let words = ["a b/small.toml", "--data", "here", "--methods", "kmeans", "--no-shuffle"];
     let more = ["--seeds", "2", "--seconds", "2.5", "--memory", "500MB", "--out", "out"];
     let run = Command::new(binary()).args(words).args(more).current_dir(folder.path("")).output();
     assert!(run.unwrap().status.success());
     let tables = folder.text("out/tables.md");
-    let command = "obcut bench 'a b/small.toml' --data here --methods kmeans --seeds 2 --no-shuffle --seconds 2.5 --memory 500000000";
+    let command = "obcut-bench 'a b/small.toml' --data here --methods kmeans --seeds 2 --no-shuffle --seconds 2.5 --memory 500000000";
     assert!(tables.contains(&format!("Command: `{command}`. 2 seeds")), "{tables}");
     assert!(tables.contains("A run may take 2.5 s and 477 MiB."), "{tables}");
     let latex = folder.text("out/tables.tex");
@@ -244,7 +244,7 @@ fn a_suite_of_which_nothing_can_be_done_fails() {
     let folder = Folder::new();
     folder.write("small.toml", SUITE);
     folder.write("gap.csv", "a,y\n1,0\nnan,0\n9,1\n9.1,1\n");
-    let args = "bench small.toml --out out --data gap=gap.csv --methods kmeans --seeds 1";
+    let args = "small.toml --out out --data gap=gap.csv --methods kmeans --seeds 1";
     let run = folder.run(args);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.contains("no score of k-means on gap: row 1, column 0 is NaN"), "{run:?}");
@@ -255,8 +255,7 @@ fn a_suite_of_which_nothing_can_be_done_fails() {
 fn rows_that_are_not_shuffled_are_told() {
     let folder = Folder::new();
     folder.write("small.toml", SUITE);
-    let args =
-        "bench small.toml --out out --no-shuffle --seeds 1 --data moons --methods kmeans,obcut";
+    let args = "small.toml --out out --no-shuffle --seeds 1 --data moons --methods kmeans,obcut";
     let run = folder.run(args).ok();
     assert!(run.stderr.contains("rows were not shuffled for k-means; OBCut"), "{run:?}");
     assert!(folder.text("out/tables.md").contains("**rows in the order of the file**"));
@@ -272,25 +271,34 @@ fn a_file_takes_the_place_of_a_data_set() {
     let rows = (0..60)
         .map(|i| format!("{},{},{}\n", noise.next() + f64::from(9 * (i % 2)), noise.next(), i % 2));
     folder.write("mine.csv", "a,b,y\n".to_string() + &rows.collect::<String>());
-    let run =
-        folder.run("bench small.toml --out out --data nowhere=mine.csv --methods obcut --seeds 2");
+    let run = folder.run("small.toml --out out --data nowhere=mine.csv --methods obcut --seeds 2");
     assert!(run.ok().stdout.contains("100.0"));
+}
+
+#[test]
+fn help_is_readable_at_80_columns() {
+    let help = Folder::new().run("-h").ok();
+    assert_eq!(help.stderr, "");
+    let is_example = |line: &str| line.trim_start().starts_with("obcut-bench ");
+    let too_wide = |line: &&str| line.chars().count() > 80 && !is_example(line);
+    assert_eq!(help.stdout.lines().find(too_wide), None);
+    insta::assert_snapshot!("help", help.stdout);
 }
 
 #[test]
 fn suites_are_listed_and_unknown_ones_refused() {
     let folder = Folder::new();
-    let run = folder.run("bench").ok();
+    let run = folder.run("").ok();
     for name in ["quick", "paper", "sensitivity", "ablation", "order", "convergence", "scaling"] {
         assert!(run.stdout.contains(name), "{run:?}");
     }
     for (args, code, text) in [
-        ("bench papers", 2, "quick, paper"),
-        ("bench nowhere.toml", 2, "nowhere.toml"),
-        ("bench quick --data sun", 2, "no data set 'sun'"),
-        ("bench quick --methods sun", 2, "no method 'sun'"),
-        ("bench quick --seeds 0", 2, "0"),
-        ("bench quick --fresh --tables-only", 2, "--tables-only"),
+        ("papers", 2, "quick, paper"),
+        ("nowhere.toml", 2, "nowhere.toml"),
+        ("quick --data sun", 2, "no data set 'sun'"),
+        ("quick --methods sun", 2, "no method 'sun'"),
+        ("quick --seeds 0", 2, "0"),
+        ("quick --fresh --tables-only", 2, "--tables-only"),
     ] {
         let run = folder.run(args);
         assert_eq!(run.code, code, "{run:?}");
@@ -302,7 +310,7 @@ fn suites_are_listed_and_unknown_ones_refused() {
 #[test]
 fn the_quick_suite_has_a_score_in_every_cell() {
     let folder = Folder::new();
-    let run = folder.run("bench quick --seeds 1 --jobs 2 --out out --json --report page.html").ok();
+    let run = folder.run("quick --seeds 1 --jobs 2 --out out --json --report page.html").ok();
     let json = run.json();
     // Five data sets with twelve methods, SSC left out on one.
     assert_eq!(json["scores"].as_array().unwrap().len(), 5 * 12 - 1);
@@ -320,7 +328,7 @@ fn ctrl_c_keeps_what_is_finished() {
     let first = "[[method]]\nlabel = \"k-means\"\nmethod = \"kmeans\"\n[[method]]\n";
     folder.write("long.toml", LONG.replacen("[[method]]\n", first, 1));
     let mut child = Command::new(binary())
-        .args(["bench", "long.toml", "--out", "out"])
+        .args(["long.toml", "--out", "out"])
         .current_dir(folder.path(""))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,0 +1,341 @@
+"""Writes what follows from the engine's tables: the parameters of the Python classes, and docs/settings.md.
+
+Run `make parameters` after a change of `crates/obcut/src/params.rs` or of a method's settings. A test compares
+the files with what this program would write.
+"""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from obcut import _core
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "crates" / "obcut-py" / "python" / "obcut"
+WIDTH = 88
+HEAD = '"""{title} Generated from the engine\'s tables: run `make parameters`."""\n'
+#: Parameters that scikit-learn's conventions spell in their own way.
+OWN = [
+    {
+        "name": "preset",
+        "type": 'Literal["paper"] | None',
+        "doc": '{"paper"} or None',
+        "default": None,
+        "constraint": '[StrOptions({"paper"}), None]',
+        "help": '"paper" starts from the parameters of the paper. Parameters that differ from their defaults '
+        "override the preset.",
+    },
+    {
+        "name": "random_state",
+        "type": "int | np.random.RandomState | None",
+        "doc": "int, RandomState instance or None",
+        "default": None,
+        "constraint": '["random_state"]',
+        "help": "Seed of all random choices. An integer is the same as ``--seed`` of the command.",
+    },
+    {
+        "name": "n_jobs",
+        "type": "int | None",
+        "doc": "int or None",
+        "default": None,
+        "constraint": "[Integral, None]",
+        "help": "Number of threads. None means 1 unless in a :obj:`joblib.parallel_config` context, -1 means all "
+        "cores. The result does not depend on it.",
+    },
+    {
+        "name": "verbose",
+        "type": "int | bool",
+        "doc": "int",
+        "default": 0,
+        "constraint": '["verbose"]',
+        "help": "1 shows a progress bar (with tqdm if it is installed), 2 every iteration.",
+    },
+]
+MEMORY = {
+    "name": "memory",
+    "type": "int | None",
+    "doc": "int or None",
+    "default": None,
+    "constraint": '[Interval(Integral, 0, None, closed="left"), None]',
+    "help": "Bytes that may be used beside the data; None is 12 GiB. When more would be needed, a ValueError says "
+    "how much before anything is done.",
+}
+
+
+def literal(names):
+    """A type of these words."""
+    return f"Literal[{', '.join(json.dumps(name) for name in names)}]"
+
+
+def quoted(names):
+    """Words between quotation marks."""
+    return ", ".join(json.dumps(name) for name in names)
+
+
+def row(name, values, default, summary, details="", words=()):
+    """One parameter: its type, its documentation and its constraint."""
+    kind = values["kind"]
+    choices = values.get("choices", [])
+    names = [choice["name"] for choice in choices]
+    words = [word for word in words if word != "none"]
+    takes_none = default is None or "auto" in words or "all" in words
+    types, docs, constraints = [], [], []
+    if kind == "clusters":
+        types, docs = ["int", "tuple[int, int]"], ["int", "tuple (low, high)"]
+        constraints = ['Interval(Integral, 1, None, closed="left")', "tuple"]
+        takes_none = False
+    elif kind == "integer":
+        types, docs = ["int"], ["int"]
+        constraints = [f'Interval(Integral, {values["min"]}, None, closed="left")']
+    elif kind == "real":
+        types, docs = ["float"], ["float"]
+        top = "None" if values["max"] is None else f"{values['max']:g}"
+        closed = "neither" if values["open"] else "left" if values["max"] is None else "both"
+        constraints = [f'Interval(Real, {values["min"]:g}, {top}, closed="{closed}")']
+    elif kind == "boolean":
+        types, docs, constraints = ["bool"], ["bool"], ['"boolean"']
+    elif kind in ("choice", "labels"):
+        types, docs = [literal(names)], [f"{{{quoted(names)}}}"]
+        constraints = [f"StrOptions({{{quoted(sorted(names))}}})"]
+        takes_none = takes_none or "none" in names
+        if kind == "labels":
+            types.append("ArrayLike")
+            docs.append("array-like of shape (n_samples,)")
+            constraints.append('"array-like"')
+    elif kind == "anchors":
+        types, docs, constraints = ["ArrayLike"], ["array-like of shape (n_anchors, n_features)"], ['"array-like"']
+        takes_none = True
+    if words:
+        types.insert(1, literal(words))
+        docs.insert(1, quoted(words))
+        constraints.append(f"StrOptions({{{quoted(sorted(words))}}})")
+    if takes_none:
+        types.append("None")
+        constraints.append("None")
+        if default is None or "none" in names:
+            docs.append("None")
+    text = summary if summary.endswith(".") else summary + "."
+    if len(docs) > 1:
+        docs = [", ".join(docs[:-1]) + " or " + docs[-1]]
+    return {
+        "name": name,
+        "type": " | ".join(types),
+        "doc": docs[0],
+        "default": default,
+        "constraint": f"[{', '.join(constraints)}]",
+        "help": f"{text} {details}".strip(),
+        "choices": choices,
+    }
+
+
+def documented(parameter, first=None):
+    """The entry of a parameter in a docstring."""
+    default = parameter["default"] if first is None else first
+    shown = json.dumps(default) if isinstance(default, str) else repr(default)
+    head = f"{parameter['name']} : {parameter['doc']}, default={shown}"
+    # A line of types may not be broken: numpydoc reads it whole.
+    lines = [head]
+    indent = "    "
+    for paragraph in parameter["help"].split("\n\n"):
+        lines += textwrap.wrap(paragraph, WIDTH - 4, initial_indent=indent, subsequent_indent=indent)
+    if parameter.get("choices"):
+        lines.append("")
+        for choice in parameter["choices"]:
+            entry = f"- ``{json.dumps(choice['name'])}``: {choice['help']}"
+            lines += textwrap.wrap(entry, WIDTH - 4, initial_indent=indent, subsequent_indent=indent + "  ")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def signature(parameters):
+    """The arguments of a constructor."""
+    lines = []
+    for i, p in enumerate(parameters):
+        lines.append(f"        {p['name']}: {p['type']} = {p['default']!r},".replace("'", '"'))
+        if i == 0:
+            lines.append("        *,")
+    return "\n".join(lines)
+
+
+def body(parameters):
+    """The assignments of a constructor."""
+    return "\n".join(f"        self.{p['name']} = {p['name']}" for p in parameters)
+
+
+def constraints(parameters):
+    """What scikit-learn checks."""
+    lines = "\n".join(f'        "{p["name"]}": {p["constraint"]},' for p in parameters)
+    return f"    _parameter_constraints: dict = {{\n{lines}\n    }}"
+
+
+IMPORTS = """
+from numbers import Integral, Real
+from typing import Literal
+
+import numpy as np
+{numpy}from sklearn.utils._param_validation import Interval, StrOptions
+"""
+
+
+def table():
+    """The parameters of OBCut, in the order of the signature."""
+    rows = {"Method": [], "Advanced": [], "Learning": []}
+    for p in json.loads(_core.parameter_table()):
+        if p["name"] not in ("random_state", "n_jobs"):
+            made = row(p["name"], p["values"], p["default"], p["summary"], p["details"], p["words"])
+            rows[p["group"]].append(made)
+    return [*rows["Method"], *OWN, *rows["Advanced"], *rows["Learning"]]
+
+
+def parameters_file():
+    """The base class of `OBCut`."""
+    parameters = table()
+    text = "\n".join(documented(p) for p in parameters)
+    return f'''{HEAD.format(title="The parameters of `OBCut`.")}{
+        IMPORTS.format(numpy="from numpy.typing import ArrayLike" + chr(10))
+    }
+#: The section of the documentation.
+PARAMETERS = """\\
+{text}
+"""
+
+
+class OBCutParameters:
+    """What `OBCut` can be told."""
+
+{constraints(parameters)}
+
+    def __init__(
+        self,
+{signature(parameters)}
+    ) -> None:
+{body(parameters)}
+'''
+
+
+def value(setting):
+    """The default of a setting."""
+    kind, text = setting["values"]["kind"], setting["default"]
+    if kind == "boolean":
+        return text == "true"
+    return int(text) if kind == "integer" else float(text) if kind == "real" else text
+
+
+def methods_file():
+    """The classes of the other methods."""
+    methods = sorted(json.loads(_core.method_table()), key=lambda method: method["title"])
+    names = ", ".join(json.dumps(method["title"]) for method in methods)
+    out = [
+        HEAD.format(title="The other methods as estimators."),
+        IMPORTS.format(numpy=""),
+        "\nfrom obcut._methods import Method\n",
+        f"\n__all__ = [{names}]\n",
+    ]
+    shared = [*(p for p in OWN if p["name"] != "preset")]
+    shared.insert(1, MEMORY)
+    first = row("n_clusters", {"kind": "integer", "min": 1}, 8, "Number of clusters")
+    for method in methods:
+        own = []
+        for setting in method["settings"]:
+            made = row(setting["name"], setting["values"], value(setting), setting["help"])
+            if setting["values"]["kind"] != "choice":
+                made["help"] = f"{setting['help']}; {setting['range']}."
+            # The engine checks ranges, and names the setting.
+            made["type"] = made["type"].replace(" | None", "")
+            made["doc"] = made["doc"].replace(" or None", "")
+            made["constraint"] = made["constraint"].replace(", None]", "]")
+            own.append(made)
+        parameters = [first, *own, *shared]
+        summary = method["summary"][0].upper() + method["summary"][1:]
+        text = "\n".join(documented(p) for p in parameters)
+        doc = f"{method['description']}\n\n{summary}.\nCost: {method['cost']}.\n\nParameters\n----------\n{text}\n"
+        doc = textwrap.indent(doc, "    ").lstrip()
+        out.append(f'''
+
+class {method["title"]}(Method, name="{method["name"]}"):
+    """{doc}    """
+
+{constraints(parameters)}
+
+    def __init__(
+        self,
+{signature(parameters)}
+    ) -> None:
+{body(parameters)}
+''')
+    return "".join(out)
+
+
+def settings_page():
+    """docs/settings.md: every parameter in its three spellings, with both presets."""
+
+    def cell(given):
+        return (
+            "none"
+            if given is None
+            else f"`{given}`"
+            if isinstance(given, str)
+            else f"{given:g}"
+            if (isinstance(given, float))
+            else str(given).lower()
+        )
+
+    titles = {
+        "Method": "Method",
+        "Advanced": "Advanced",
+        "Learning": "Learning loop of the paper, off by default",
+    }
+    lines = [
+        "# Settings",
+        "",
+        "Every parameter of a fit: its name in Python and Rust, its option of `obcut cluster`, its default, and its "
+        "value in the preset `paper`. `make parameters` writes this page from the table in "
+        "`crates/obcut/src/params.rs`, which also makes the options of the command and the signature of the Python "
+        "class.",
+    ]
+    group = None
+    for p in json.loads(_core.parameter_table()):
+        if p["group"] != group:
+            group = p["group"]
+            lines += ["", f"## {titles[group]}", "", "| name | option | default | `paper` | what it does |"]
+            lines.append("|---|---|---|---|---|")
+        name = f"`{p['engine']}`" + (f" (Python `{p['name']}`)" if p["engine"] != p["name"] else "")
+        choices = [f"`{choice['name']}`: {choice['help']}" for choice in p["values"].get("choices", [])]
+        text = ". ".join(part.rstrip(".") for part in [p["summary"], p["details"], "; ".join(choices)] if part)
+        paper = "" if p["paper"] == p["default"] else cell(p["paper"])
+        option = "-k" if p["option"] == "clusters" else f"--{p['option']}"
+        default = "required" if p["name"] == "n_clusters" else cell(p["default"])
+        text = text.replace("|", "\\|").replace("\n\n", " ")
+        lines.append(f"| {name} | `{option}` | {default} | {paper} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+def formatted(text):
+    """Python as `make lint` wants it."""
+    for step in (["check", "--fix-only", "--select", "F,I"], ["format"]):
+        command = [sys.executable, "-m", "ruff", *step, "--quiet", "--stdin-filename", str(PACKAGE / "x.py"), "-"]
+        text = subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return text
+
+
+def files():
+    """Every generated file with its text."""
+    return {
+        PACKAGE / "_parameters.py": formatted(parameters_file()),
+        PACKAGE / "_method_classes.py": formatted(methods_file()),
+        ROOT / "docs" / "settings.md": settings_page(),
+    }
+
+
+def main():
+    """Write all files."""
+    for path, text in files().items():
+        path.write_text(text)
+    print("\n".join(str(path.relative_to(ROOT)) for path in files()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
