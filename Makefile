@@ -132,7 +132,7 @@ results-page: ## docs/results.md, and target/reports/SUITE.html, from the runs i
 	cp target/reports/results.md docs/results.md
 
 bench-kernels: ## rows per second of the row solvers, GFLOP/s of the matrix products
-	cargo bench -p obcut
+	cargo bench -p obcut -p obcut-core
 
 bench-count: ## instructions of the kernels under callgrind, against bench/instructions.txt
 	bench/instructions.sh

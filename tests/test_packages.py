@@ -9,7 +9,7 @@ import tarfile
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRATES = ["obcut", "obcut-data", "obcut-report", "obcut-baselines", "obcut-cli"]
+CRATES = ["obcut-core", "obcut", "obcut-data", "obcut-report", "obcut-baselines", "obcut-cli"]
 FOLDER = ROOT / "target" / "packages"
 
 MAIN = """

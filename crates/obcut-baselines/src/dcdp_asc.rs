@@ -18,18 +18,18 @@
 //!   path);
 //! - and what is done with fewer cores than clusters (here every core is a cluster).
 
-use obcut::linalg::eigen;
-use obcut::linalg::simd::squared_distance;
-use obcut::parallel::Context;
-use obcut::random::Stream;
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
+use obcut_core::linalg::eigen;
+use obcut_core::linalg::simd::squared_distance;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 use crate::configure::settings;
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::embedding::unit_rows;
 use crate::pieces::natural::Natural;
 use crate::pieces::paths;
-use obcut::knn::Measure;
+use obcut_core::knn::Measure;
 
 /// Which path, shortest first, scales the similarities of a core.
 const SCALE_AT: usize = 7;
@@ -38,7 +38,7 @@ const EPSILON: f64 = 2.2e-16;
 /// Iterations of the last k-means at most.
 const ITERATIONS: usize = 300;
 
-obcut::choices! {
+obcut_core::choices! {
     /// What represents the rows.
     Cores as "cores" {
         /// Local cores.
@@ -48,7 +48,7 @@ obcut::choices! {
     }
 }
 
-obcut::choices! {
+obcut_core::choices! {
     /// Similarity of cores.
     Similarity as "similarity" {
         /// Scaled by the paths of both cores.

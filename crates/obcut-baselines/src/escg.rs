@@ -11,15 +11,15 @@
 //! and rows that no seed reaches get supernodes of their own (at most as many more) instead of
 //! joining the first.
 
-use obcut::linalg::{eigen, gemm};
-use obcut::random::{choose, mix};
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
+use obcut_core::linalg::{eigen, gemm};
+use obcut_core::random::{choose, mix};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::means::{Flavour, cluster_points};
 use crate::pieces::paths;
-use obcut::knn;
+use obcut_core::knn;
 
 /// Distances are at least this.
 const FLOOR: f64 = 1e-6;
@@ -332,7 +332,7 @@ mod tests {
 
     /// Two groups of rows far apart.
     fn two_blobs() -> Matrix {
-        let mut values = obcut::random::Stream::new(2).values(80 * 2);
+        let mut values = obcut_core::random::Stream::new(2).values(80 * 2);
         values.iter_mut().skip(80).for_each(|v| *v += 1e4);
         Matrix::Dense64 { values, n_rows: 80, n_cols: 2 }
     }
@@ -356,7 +356,7 @@ mod tests {
     /// The embedding is D_c^-1/2 v with v the right singular vectors, which are orthonormal.
     #[test]
     fn the_embedding_times_the_roots_of_degrees_is_orthonormal() {
-        let values = obcut::random::Stream::new(5).values(200 * 3);
+        let values = obcut_core::random::Stream::new(5).values(200 * 3);
         let matrix = Matrix::Dense64 { values, n_rows: 200, n_cols: 3 };
         with_job(&matrix, 4, Scale::None, true, |job| {
             let mut edges = Edges::between(job, 9)?;

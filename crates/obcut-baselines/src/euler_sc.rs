@@ -15,12 +15,12 @@
 use std::f64::consts::PI;
 use std::ops::{Range, RangeInclusive};
 
-use obcut::block::Scratch;
-use obcut::linalg::gemm::{Real, times_transposed};
-use obcut::linalg::simd::{axpy, vectorised};
-use obcut::parallel::Context;
-use obcut::table::Table;
 use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage, Warning};
+use obcut_core::block::Scratch;
+use obcut_core::linalg::gemm::{Real, times_transposed};
+use obcut_core::linalg::simd::{axpy, vectorised};
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -288,8 +288,8 @@ fn pass<T: Real>(
 mod tests {
     use super::*;
     use crate::testing::{near, planes, subset, with_job};
-    use obcut::random::Stream;
     use obcut::{Matrix, Silent};
+    use obcut_core::random::Stream;
 
     fn labels(method: &EulerSc, matrix: &Matrix, k: usize, threads: usize) -> Clustering {
         let run = Run { threads, ..Run::default() };

@@ -30,7 +30,7 @@ const IMPORTANCE_ROWS: usize = 1000;
 /// A row is as near to itself as can be, so no degree is lower.
 const FLOOR: f64 = 1.0;
 
-obcut::choices! {
+obcut_core::choices! {
     /// Which of the two published programs is followed.
     Form as "form" {
         /// Features are drawn with weights, twice as many.
@@ -42,7 +42,7 @@ obcut::choices! {
     }
 }
 
-obcut::choices! {
+obcut_core::choices! {
     /// What is clustered.
     Clustered as "rows" {
         /// Rows of the eigenvectors, scaled to unit length.
@@ -170,9 +170,9 @@ mod tests {
     use super::*;
     use crate::pieces::features::Features;
     use crate::testing::{near, with_job};
-    use obcut::block::Scratch;
-    use obcut::random::Stream;
     use obcut::{Csr, Matrix, Silent};
+    use obcut_core::block::Scratch;
+    use obcut_core::random::Stream;
 
     fn labels(method: &FastEsc, matrix: &Matrix, k: usize, threads: usize) -> Clustering {
         let run = Run { threads, ..Run::default() };

@@ -1,15 +1,15 @@
 //! What every method starts from and ends with: checked and scaled rows in, numbered labels out.
 
 use obcut::clusterer::check_size;
-use obcut::normalize::Scaling;
-use obcut::parallel::Context;
-use obcut::random::Stream;
-use obcut::reduce::{self, Reduced};
 use obcut::solver::trace::Clock;
-use obcut::table::Table;
 use obcut::{
     Clustering, DenseRef, Error, Observer, ParamError, Run, Samples, Scale, Stage, Warning,
 };
+use obcut_core::normalize::Scaling;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::reduce::{self, Reduced};
+use obcut_core::table::Table;
 
 /// Rows, and all that is needed to work on them.
 pub(crate) struct Job<'a> {

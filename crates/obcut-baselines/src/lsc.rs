@@ -8,8 +8,8 @@
 //! Differs from the published program where the graph is in pieces: the vector that is dropped is the
 //! trivial one, not whichever the solver returns first.
 
-use obcut::table::Table;
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use obcut_core::table::Table;
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -22,7 +22,7 @@ const REPEATED: f64 = 1e-7;
 /// Singular values below this part of the largest are noise (squared: 1e-10 of the largest).
 const NOISE: f64 = 1e-5;
 
-obcut::choices! {
+obcut_core::choices! {
     /// Where landmarks come from.
     Landmarks as "landmarks" {
         /// Centres of a few iterations of k-means (LSC-K).
@@ -32,7 +32,7 @@ obcut::choices! {
     }
 }
 
-obcut::choices! {
+obcut_core::choices! {
     /// Width of the Gaussian.
     Width as "sigma" {
         /// Mean squared distance, as published.
@@ -206,7 +206,7 @@ pub(crate) mod tests {
     /// The published width is a squared distance, so the kernel sharpens when numbers shrink.
     #[test]
     fn the_kernel_depends_on_the_scale_as_published() {
-        let values = obcut::random::Stream::new(1).values(300 * 4);
+        let values = obcut_core::random::Stream::new(1).values(300 * 4);
         let spread = |factor: f64, width: Width| {
             let values = values.iter().map(|v| v * factor).collect();
             let matrix = obcut::Matrix::Dense64 { values, n_rows: 300, n_cols: 4 };

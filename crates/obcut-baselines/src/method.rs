@@ -14,7 +14,7 @@ impl<T: Clusterer + Configure> Configurable for T {}
 macro_rules! methods {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $title:literal, $build:expr,
         $summary:literal, $cost:literal;)+) => {
-        obcut::choices! {
+        obcut_core::choices! {
             /// A way to cluster samples.
             Method as "method" { $($(#[doc = $doc])+ $variant = $name,)+ }
         }

@@ -20,7 +20,7 @@ use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::affinity::Affinity;
 use crate::pieces::embedding::{trivial_first, unit_rows};
 use crate::pieces::means::{Flavour, cluster_points};
-use obcut::knn::{self, Neighbor};
+use obcut_core::knn::{self, Neighbor};
 
 /// Eigenvalues this near to 1 are one value, repeated since the graph is in pieces.
 const REPEATED: f64 = 1e-8;
@@ -237,8 +237,8 @@ mod tests {
     use super::*;
     use crate::pieces::paths::components;
     use crate::testing::{near, subset, with_job};
-    use obcut::random::Stream;
     use obcut::{Matrix, Silent};
+    use obcut_core::random::Stream;
 
     #[test]
     fn the_pieces_agree_with_the_reference() {

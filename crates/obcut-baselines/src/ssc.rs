@@ -26,7 +26,7 @@ use admm::{Problem, Solution};
 /// Keeps a division by the largest coefficient from being one by zero.
 const EPSILON: f64 = 2.2e-16;
 
-obcut::choices! {
+obcut_core::choices! {
     /// What the coefficients must do.
     Variant as "variant" {
         /// Explain the row up to noise.

@@ -13,9 +13,9 @@
 mod pursuit;
 mod tiles;
 
-use obcut::normalize::Scaling;
-use obcut::table::Table;
 use obcut::{Clusterer, Clustering, DenseRef, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use obcut_core::normalize::Scaling;
+use obcut_core::table::Table;
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -25,7 +25,7 @@ use crate::pieces::means::{Flavour, cluster_points};
 use crate::pieces::rows::projected;
 use pursuit::{Pursuit, group_len};
 
-obcut::choices! {
+obcut_core::choices! {
     /// Which of the authors' programs is followed.
     Form as "form" {
         /// The one of the paper.
@@ -230,7 +230,7 @@ mod tests {
             Matrix::Dense64 { values: vec![1e140, -3e140, 2.0, 0.0], n_rows: 4, n_cols: 1 },
             Matrix::Dense64 { values: vec![1.0; 2], n_rows: 2, n_cols: 1 },
             Matrix::Dense64 {
-                values: obcut::random::Stream::new(1).values(700 * 5),
+                values: obcut_core::random::Stream::new(1).values(700 * 5),
                 n_rows: 700,
                 n_cols: 5,
             },

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use obcut::normalize::Scaling;
-use obcut::parallel::Context;
-use obcut::random::Stream;
 use obcut::solver::trace::Clock;
-use obcut::table::Table;
 use obcut::{Error, Matrix, Scale, Silent};
+use obcut_core::normalize::Scaling;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
 use obcut_data::{LoadOptions, Source};
 
 use crate::job::Job;

@@ -6,14 +6,14 @@
 //! representatives (transfer cut). As in the published program the embedding is not scaled by the
 //! eigenvalues.
 
-use obcut::kmeans;
-use obcut::linalg::eigen;
-use obcut::linalg::simd::{squared_distance, vectorised};
-use obcut::normalize::Scaling;
-use obcut::parallel::Context;
-use obcut::random::{choose, mix};
-use obcut::table::Table;
 use obcut::{Clusterer, Clustering, DenseRef, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use obcut_core::kmeans;
+use obcut_core::linalg::eigen;
+use obcut_core::linalg::simd::{squared_distance, vectorised};
+use obcut_core::normalize::Scaling;
+use obcut_core::parallel::Context;
+use obcut_core::random::{choose, mix};
+use obcut_core::table::Table;
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -243,7 +243,7 @@ mod tests {
     use crate::lsc::tests::every_seventh;
     use crate::pieces::links::nearest_landmarks;
     use crate::testing::{near, subset, with_job};
-    use obcut::random::Stream;
+    use obcut_core::random::Stream;
 
     #[test]
     fn the_pieces_agree_with_the_reference() {

@@ -123,7 +123,7 @@ fn wrong_input_is_an_error() {
 /// Few rows, copies, constant and zero columns, one cluster, as many clusters as rows: labels or an error.
 /// Sixty rows of which eight are different, in 200 columns.
 fn wide_copies() -> Matrix {
-    let distinct = obcut::random::Stream::new(3).values(8 * 200);
+    let distinct = obcut_core::random::Stream::new(3).values(8 * 200);
     let values = (0..60).flat_map(|i| distinct[i % 8 * 200..(i % 8 + 1) * 200].to_vec()).collect();
     Matrix::Dense64 { values, n_rows: 60, n_cols: 200 }
 }

@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use obcut::simplex::{ActiveSet, Gradient, Gram, kkt_gap};
 use obcut::{DenseRef, KMeansParams, Silent, k_means};
+use obcut_core::simplex::{ActiveSet, Gradient, Gram, kkt_gap};
 
 struct Numbers(u64);
 

@@ -3,10 +3,10 @@
 //! Instruction counts do not depend on what else the machine does, so that a regression of a few per cent
 //! shows. What every name runs is in `main`.
 
-use obcut::simplex::{ActiveSet, Gram};
 use obcut::{
     CutParams, GraphKind, KMeansParams, Learn, Matrix, Params, Silent, cut, fit, k_means, synthetic,
 };
+use obcut_core::simplex::{ActiveSet, Gram};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let name = std::env::args().nth(1).unwrap_or_default();

@@ -1,10 +1,10 @@
 //! One face for all methods: samples in, labels out.
 
-use crate::error::{DataError, Error, ParamError};
-use crate::matrix::Samples;
-use crate::observer::Observer;
 use crate::params::Params;
 use crate::warning::Warning;
+use obcut_core::error::{DataError, Error, ParamError};
+use obcut_core::matrix::Samples;
+use obcut_core::observer::Observer;
 
 /// What every run of every method has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

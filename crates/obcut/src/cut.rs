@@ -4,13 +4,7 @@
 //! Rows are scaled to sum one, as the rows of B do; columns are weighted by degree. Rows and columns
 //! without edges get the label of the largest cluster.
 
-use crate::error::{DataError, Error, ParamError};
-use crate::graph::{Graph, spectral};
-use crate::matrix::Samples;
-use crate::observer::{Observer, Stage};
-use crate::parallel::Context;
 use crate::params::AnchorWeights;
-use crate::random::{Stream, mix, shuffled};
 use crate::solver::cutting::{self, Visits};
 use crate::solver::model::column_labels;
 use crate::solver::rule::{Rule, has_empty};
@@ -18,6 +12,12 @@ use crate::solver::score::score;
 use crate::solver::trace::StopReason;
 use crate::solver::update::labels::fill_empty;
 use crate::warning::Warning;
+use obcut_core::error::{DataError, Error, ParamError};
+use obcut_core::graph::{Graph, spectral};
+use obcut_core::matrix::Samples;
+use obcut_core::observer::{Observer, Stage};
+use obcut_core::parallel::Context;
+use obcut_core::random::{Stream, mix, shuffled};
 
 /// Relative gain of a turn below which the cut has converged.
 const TOLERANCE: f64 = 1e-6;

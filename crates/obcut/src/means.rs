@@ -1,16 +1,16 @@
 //! k-means on its own: what the graphs are built from, for those who want no more.
 
 use crate::clusterer::check_size;
-use crate::error::{DataError, Error};
-use crate::kmeans::{self, Schedule, Seeding, Weighted};
-use crate::matrix::Samples;
-use crate::normalize::Scaling;
-use crate::observer::{Observer, Stage};
-use crate::parallel::Context;
 use crate::params::Scale;
-use crate::random::Stream;
-use crate::table::Table;
-use crate::units::Units;
+use obcut_core::error::{DataError, Error};
+use obcut_core::kmeans::{self, Schedule, Seeding, Weighted};
+use obcut_core::matrix::Samples;
+use obcut_core::normalize::Scaling;
+use obcut_core::observer::{Observer, Stage};
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
+use obcut_core::units::Units;
 
 /// Settings of [`k_means`].
 #[derive(Clone, Debug, PartialEq)]
@@ -122,8 +122,8 @@ fn fitted(
 mod tests {
     use super::*;
     use crate::metrics::{Average, nmi};
-    use crate::observer::Silent;
     use crate::synthetic;
+    use obcut_core::observer::Silent;
 
     #[test]
     fn blobs_are_found_and_threads_do_not_matter() {

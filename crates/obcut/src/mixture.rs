@@ -5,12 +5,12 @@
 //! the rows follow the model: under it, the squared Mahalanobis distance of a row to its cluster has a
 //! chi-squared distribution, and the Kolmogorov-Smirnov distance to that distribution is the misfit.
 
-use crate::error::Error;
-use crate::kmeans::Weighted;
-use crate::linalg::factor::cholesky;
-use crate::linalg::simd::dot;
-use crate::parallel::Context;
-use crate::table::Table;
+use obcut_core::error::Error;
+use obcut_core::kmeans::Weighted;
+use obcut_core::linalg::factor::cholesky;
+use obcut_core::linalg::simd::dot;
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 /// Iterations of EM at most, and the change of the mean log-likelihood that ends it.
 const ITERATIONS: usize = 50;
@@ -359,10 +359,10 @@ impl ChiSquared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::DenseRef;
-    use crate::normalize::Scaling;
-    use crate::observer::Silent;
     use crate::synthetic;
+    use obcut_core::matrix::DenseRef;
+    use obcut_core::normalize::Scaling;
+    use obcut_core::observer::Silent;
 
     /// Rows of a matrix with weights, for `work`.
     fn with_rows<R>(

@@ -6,7 +6,6 @@
 
 mod builder;
 pub(crate) mod check;
-mod choice;
 mod kinds;
 mod spell;
 mod table;
@@ -15,16 +14,17 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::ParamError;
+use obcut_core::error::ParamError;
 
 pub use builder::OBCut;
-pub use choice::Choice;
 pub use kinds::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
-    Noise, Reduce, RowSolver, Scale, SweepOrder,
+    Noise, Reduce, RowSolver, SweepOrder,
 };
+pub use obcut_core::choice::{Choice, Kind, Valued};
+pub use obcut_core::normalize::Scale;
 pub use spell::{Vocabulary, spell};
-pub use table::{Group, Kind, Parameter, Stored, Valued, Word};
+pub use table::{Group, Parameter, Stored, Word};
 
 const POSITIVE: Kind = Kind::Integer { min: 1 };
 const NATURAL: Kind = Kind::Integer { min: 0 };

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::Error;
-use crate::matrix::Matrix;
+use obcut_core::error::Error;
+use obcut_core::matrix::Matrix;
 
 /// Rows that are read in pieces. The pieces may be asked for in any order, from several threads, and
 /// more than once: the same rows always hold the same numbers.

@@ -4,10 +4,10 @@
 //! order, no negative eigenvalues, and those near 1, which lie close together in weak graphs, are
 //! farther apart.
 
-use obcut::linalg::eigen;
-use obcut::parallel::Context;
-use obcut::random::Stream;
 use obcut::{Error, Graph};
+use obcut_core::linalg::eigen;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 use super::links::times;
 
@@ -155,7 +155,7 @@ fn dense(graph: &Graph) -> Vec<f64> {
 mod tests {
     use super::*;
     use obcut::Silent;
-    use obcut::linalg::factor::symmetric_eigen;
+    use obcut_core::linalg::factor::symmetric_eigen;
 
     /// `per_row` links of every row, in rings of the same remainder.
     fn links(n: usize, per_row: usize, n_parts: usize) -> Graph {

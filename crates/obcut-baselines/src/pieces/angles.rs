@@ -2,8 +2,8 @@
 
 use std::f64::consts::FRAC_2_PI;
 
-use obcut::linalg::gemm::Real;
-use obcut::linalg::simd::vectorised;
+use obcut_core::linalg::gemm::Real;
+use obcut_core::linalg::simd::vectorised;
 
 /// Up to this size an angle minus a multiple of a right angle keeps its digits.
 const LARGEST: f64 = 1e5;
@@ -82,7 +82,7 @@ fn sin_cos(x: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use obcut::random::Stream;
+    use obcut_core::random::Stream;
 
     #[test]
     fn waves_equal_those_of_the_standard_library() {

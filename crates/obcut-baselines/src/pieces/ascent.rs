@@ -1,9 +1,9 @@
 //! The largest eigenpairs by ascent on the Stiefel manifold.
 
 use obcut::Error;
-use obcut::linalg::factor::{orthonormal, polar, symmetric_eigen};
-use obcut::linalg::gemm::{times, transposed_times};
-use obcut::random::Stream;
+use obcut_core::linalg::factor::{orthonormal, polar, symmetric_eigen};
+use obcut_core::linalg::gemm::{times, transposed_times};
+use obcut_core::random::Stream;
 
 /// Steps at most.
 const STEPS: usize = 1000;
@@ -58,7 +58,7 @@ fn turned(x: &[f64], image: &[f64], n: usize, k: usize) -> Result<(Vec<f64>, Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use obcut::linalg::gemm::gram;
+    use obcut_core::linalg::gemm::gram;
 
     #[test]
     fn the_ascent_reaches_the_largest_eigenvalues() {

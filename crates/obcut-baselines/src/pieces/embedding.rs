@@ -1,6 +1,6 @@
 //! Embeddings: rows of eigenvectors and what is done to them.
 
-use obcut::linalg::gemm::Real;
+use obcut_core::linalg::gemm::Real;
 
 /// Below this a row has no direction.
 const EPSILON: f64 = 2.2e-16;

@@ -4,12 +4,12 @@
 //! are left singular vectors of D^-1/2 Φ. The N × N graph is never built: features are made anew for
 //! every block of rows, and products go to the smaller Gram matrix, or to none when both are large.
 
-use obcut::linalg::eigen;
-use obcut::linalg::factor::symmetric_eigen;
-use obcut::linalg::gemm::{Real, times};
-use obcut::parallel::Context;
-use obcut::random::Stream;
 use obcut::{DenseRef, Error, Run, Samples};
+use obcut_core::linalg::eigen;
+use obcut_core::linalg::factor::symmetric_eigen;
+use obcut_core::linalg::gemm::{Real, times};
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 use super::ascent::ascend;
 use super::features::{
@@ -26,7 +26,7 @@ const HELD: usize = 1 << 28;
 /// Rows from which features are multiplied in single precision; sums are double.
 pub(crate) const MANY_ROWS: usize = 5000;
 
-obcut::choices! {
+obcut_core::choices! {
     /// How eigenvectors are found.
     Solver as "solver" {
         /// By the singular value decomposition, through the smaller Gram matrix.

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use obcut::Error;
-use obcut::block::Scratch;
-use obcut::linalg::gemm::{Real, times, times_transposed, transposed_times};
-use obcut::linalg::simd::{axpy, vectorised};
-use obcut::parallel::Context;
+use obcut_core::block::Scratch;
+use obcut_core::linalg::gemm::{Real, times, times_transposed, transposed_times};
+use obcut_core::linalg::simd::{axpy, vectorised};
+use obcut_core::parallel::Context;
 
 /// Rows in a block, at most and at least, and the numbers that a block is meant to hold.
 const MOST_ROWS: usize = 512;
@@ -266,7 +266,7 @@ pub(crate) fn product<T: Real>(
 pub(crate) mod tests {
     use super::*;
     use obcut::Silent;
-    use obcut::random::Stream;
+    use obcut_core::random::Stream;
 
     /// Features that are given.
     pub(crate) struct Given {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use obcut::Error;
-use obcut::block::{BLOCK, Points, Scratch};
-use obcut::linalg::gemm::Real;
-use obcut::parallel::Context;
-use obcut::random::{Stream, choose, mix};
-use obcut::table::Table;
+use obcut_core::block::{BLOCK, Points, Scratch};
+use obcut_core::linalg::gemm::Real;
+use obcut_core::parallel::Context;
+use obcut_core::random::{Stream, choose, mix};
+use obcut_core::table::Table;
 
 use super::angles::waves;
 use super::features::Features;
@@ -193,7 +193,7 @@ mod tests {
     use crate::pieces::normal::normal;
     use crate::testing::{near, subset, with_job};
     use obcut::Scale;
-    use obcut::linalg::factor::symmetric_eigen;
+    use obcut_core::linalg::factor::symmetric_eigen;
 
     fn filled(features: &Fourier<'_>) -> Vec<f64> {
         let mut values = vec![0.0; features.n() * features.width()];
@@ -250,7 +250,7 @@ mod tests {
             for (features, error) in [(500, 0.043), (1500, 0.026), (4000, 0.016)] {
                 let fourier = plain(job, features, sigma);
                 let (z, mut product) = (filled(&fourier), vec![0.0; n * n]);
-                obcut::linalg::gemm::times_transposed(&z, &z, &mut product, (n, n, features));
+                obcut_core::linalg::gemm::times_transposed(&z, &z, &mut product, (n, n, features));
                 let size = |v: f64| v * v;
                 let off: f64 = product.iter().zip(&exact).map(|(a, b)| size(a - b)).sum();
                 let all: f64 = exact.iter().map(|v| size(*v)).sum();

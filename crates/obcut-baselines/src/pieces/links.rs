@@ -1,11 +1,11 @@
 //! Links of rows to their nearest landmarks, and the spectrum of those links through the landmarks.
 
-use obcut::block::{BLOCK, Points, Scratch};
-use obcut::linalg::eigen;
-use obcut::parallel::Context;
-use obcut::random::Stream;
-use obcut::table::Table;
 use obcut::{Error, Graph};
+use obcut_core::block::{BLOCK, Points, Scratch};
+use obcut_core::linalg::eigen;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
 
 /// The `count` nearest landmarks of every row with the squared distances, nearest first, and the mean of
 /// all squared distances.

@@ -4,12 +4,12 @@
 //! restarts judged by squared distances. In both an empty cluster takes the row that is farthest from its
 //! centre. With fewer distinct rows than clusters some labels stay unused.
 
-use obcut::kmeans::{self, Schedule, Seeding, Weighted};
-use obcut::normalize::Scaling;
-use obcut::parallel::Context;
-use obcut::random::{Stream, mix};
-use obcut::table::Table;
 use obcut::{DenseRef, Error, Stage};
+use obcut_core::kmeans::{self, Schedule, Seeding, Weighted};
+use obcut_core::normalize::Scaling;
+use obcut_core::parallel::Context;
+use obcut_core::random::{Stream, mix};
+use obcut_core::table::Table;
 
 use super::explicit::Precision;
 

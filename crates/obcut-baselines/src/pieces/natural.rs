@@ -5,10 +5,10 @@
 //! Yang, "Clustering with local density peaks-based minimum spanning tree", IEEE TKDE 2021 (peaks).
 
 use obcut::Error;
-use obcut::parallel::Context;
-use obcut::table::Table;
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
-use obcut::knn::{self, Measure, Neighbor};
+use obcut_core::knn::{self, Measure, Neighbor};
 
 /// Neighbours that are looked up first.
 const FIRST: usize = 64;
@@ -217,7 +217,7 @@ mod tests {
     /// The published procedure, word by word, with all distances at hand.
     #[test]
     fn local_cores_equal_the_published_procedure() {
-        let values = obcut::random::Stream::new(7).values(300 * 2);
+        let values = obcut_core::random::Stream::new(7).values(300 * 2);
         let matrix = obcut::Matrix::Dense64 { values, n_rows: 300, n_cols: 2 };
         with_job(&matrix, 3, Scale::None, true, |job| {
             let natural = Natural::find(job.table, job.context)?;

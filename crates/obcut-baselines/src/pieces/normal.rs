@@ -1,6 +1,6 @@
 //! Normal random numbers.
 
-use obcut::random::Stream;
+use obcut_core::random::Stream;
 
 /// `n` independent numbers of mean 0 and variance 1, by the transform of Box and Muller.
 pub(crate) fn normal(n: usize, stream: Stream) -> Vec<f64> {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use obcut::parallel::Context;
 use obcut::{Error, Graph};
+use obcut_core::parallel::Context;
 
 /// Steps between two questions whether to go on.
 const STEPS: usize = 1 << 16;
@@ -86,7 +86,7 @@ pub(crate) fn components(
 mod tests {
     use super::*;
     use obcut::Silent;
-    use obcut::random::Stream;
+    use obcut_core::random::Stream;
 
     /// A symmetric graph with lengths in tenths, so that there are ties.
     fn random_graph(n: usize, share: f64) -> (Graph, Vec<f64>) {

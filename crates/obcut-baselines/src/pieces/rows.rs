@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use obcut::Error;
-use obcut::block::BLOCK;
-use obcut::linalg::eigen;
-use obcut::linalg::gemm::{gram, times, transposed_times};
-use obcut::linalg::simd::vectorised;
-use obcut::parallel::Context;
-use obcut::random::Stream;
-use obcut::table::Table;
+use obcut_core::block::BLOCK;
+use obcut_core::linalg::eigen;
+use obcut_core::linalg::gemm::{gram, times, transposed_times};
+use obcut_core::linalg::simd::vectorised;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
 
 /// All rows in full: N × d.
 pub(crate) fn filled(table: &Table<'_>, context: &Context<'_>) -> Result<Vec<f64>, Error> {

@@ -19,10 +19,10 @@
 
 use obcut::Error;
 use obcut::Stage;
-use obcut::linalg::factor::{solve_definite, solve_semidefinite};
-use obcut::linalg::gemm::{add_times, gram, times, times_transposed, transposed_times};
-use obcut::linalg::simd::{axpy, dot, vectorised};
-use obcut::parallel::Context;
+use obcut_core::linalg::factor::{solve_definite, solve_semidefinite};
+use obcut_core::linalg::gemm::{add_times, gram, times, times_transposed, transposed_times};
+use obcut_core::linalg::simd::{axpy, dot, vectorised};
+use obcut_core::parallel::Context;
 
 use super::Variant;
 

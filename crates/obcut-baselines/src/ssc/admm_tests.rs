@@ -1,9 +1,9 @@
 use super::*;
 use crate::pieces::rows::filled;
 use crate::testing::{near, planes, subset, with_job};
-use obcut::linalg::factor::symmetric_eigen;
-use obcut::random::Stream;
 use obcut::{Matrix, Scale, Silent};
+use obcut_core::linalg::factor::symmetric_eigen;
+use obcut_core::random::Stream;
 
 type Rows = Vec<Vec<(u32, f64)>>;
 

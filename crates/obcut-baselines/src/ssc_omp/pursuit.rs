@@ -9,15 +9,15 @@
 //! A row's chosen others are made orthonormal one by one, so that a residual is what the last of them
 //! leaves of the one before, and the coefficients follow from a small triangle.
 
-use obcut::block::{BLOCK, Kernel, Points};
-use obcut::linalg::simd::{axpy, dot, vectorised};
-use obcut::parallel::Context;
-use obcut::table::Table;
 use obcut::{Error, Graph};
+use obcut_core::block::{BLOCK, Kernel, Points};
+use obcut_core::linalg::simd::{axpy, dot, vectorised};
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 use super::Form;
 use super::tiles::{Columns, Probe, Tile};
-use obcut::knn::stretches::stretches;
+use obcut_core::knn::stretches::stretches;
 
 /// Rows in a group at least, where rows are long.
 const FEWEST: usize = 16;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::testing::{near, planes, subset, with_job};
-use obcut::linalg::factor::solve_definite;
-use obcut::random::Stream;
 use obcut::{Csr, Matrix, Scale};
+use obcut_core::linalg::factor::solve_definite;
+use obcut_core::random::Stream;
 
 fn found(matrix: &Matrix, scale: Scale, sparsity: usize, form: Form) -> Graph {
     with_job(matrix, 3, scale, false, |job| {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use obcut::block::{BLOCK, Points, Products, Scratch};
-use obcut::linalg::gemm::Real;
-use obcut::linalg::simd::vectorised;
-use obcut::table::Table;
+use obcut_core::block::{BLOCK, Points, Products, Scratch};
+use obcut_core::linalg::gemm::Real;
+use obcut_core::linalg::simd::vectorised;
+use obcut_core::table::Table;
 
 /// A residual as a sum of columns of cosines.
 pub(super) struct Probe {

@@ -11,14 +11,14 @@
 
 use std::ops::Range;
 
-use crate::block::{BLOCK, Block, Points, Scratch};
-use crate::error::Error;
-use crate::graph::Graph;
 use crate::graph::layout::{Layout, Part};
-use crate::parallel::Context;
 use crate::params::{GraphKind, Params, RowSolver};
-use crate::simplex::{ActiveSet, Gradient, Gram};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::block::{BLOCK, Block, Points, Scratch};
+use obcut_core::error::Error;
+use obcut_core::parallel::Context;
+use obcut_core::simplex::{ActiveSet, Gradient, Gram};
+use obcut_core::table::Table;
 
 /// Ridge of the local problem, relative to the mean of its diagonal.
 const LOCAL_RIDGE: f64 = 1e-3;
@@ -65,7 +65,7 @@ impl Builder {
         let linked = |&part: &Part| {
             let anchors = part.first * d..(part.first + part.n_anchors()) * d;
             let gram = |a: &[f64]| {
-                Gram::new(crate::linalg::gemm::gram(a, part.per_set, d), part.per_set, ridge)
+                Gram::new(obcut_core::linalg::gemm::gram(a, part.per_set, d), part.per_set, ridge)
             };
             let grams = match part.kind {
                 GraphKind::Global => {
@@ -238,11 +238,11 @@ fn by_distance(work: &mut Work) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::simd::{dot, squared_distance};
-    use crate::matrix::DenseRef;
-    use crate::normalize::Scaling;
-    use crate::observer::Silent;
-    use crate::random::Stream;
+    use obcut_core::linalg::simd::{dot, squared_distance};
+    use obcut_core::matrix::DenseRef;
+    use obcut_core::normalize::Scaling;
+    use obcut_core::observer::Silent;
+    use obcut_core::random::Stream;
 
     fn build(
         kind: GraphKind,

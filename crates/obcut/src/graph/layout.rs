@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Graph;
 use crate::params::GraphKind;
+use obcut_core::Graph;
 
 /// One kind of links to a stretch of the anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,18 +15,18 @@ use super::store::{InMemory, Store, lock};
 use super::sums::STRETCH;
 use super::task::{Partial, Piece, Ready, Task, from_bytes, to_bytes};
 use super::{Large, LargeFit, Next, is_large};
-use crate::block::BLOCK;
-use crate::error::{DataError, Error, StateError};
-use crate::matrix::{Csr, DenseRef, Matrix, Samples};
-use crate::normalize;
-use crate::observer::{Observer, Progress, Stage};
-use crate::parallel::Context;
 use crate::params::Params;
 use crate::params::check::check;
-use crate::random::mix;
 use crate::solver::model::Model;
 use crate::solver::{Fit, fit};
 use crate::source::RowSource;
+use obcut_core::block::BLOCK;
+use obcut_core::error::{DataError, Error, StateError};
+use obcut_core::matrix::{Csr, DenseRef, Matrix, Samples};
+use obcut_core::normalize;
+use obcut_core::observer::{Observer, Progress, Stage};
+use obcut_core::parallel::Context;
+use obcut_core::random::mix;
 
 /// Pieces that wait to be worked on.
 const AHEAD: usize = 2;

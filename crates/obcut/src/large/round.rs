@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::{Grid, STRETCH};
 use super::task::{Piece, add};
-use crate::block::{Points, Scratch};
-use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
-use crate::kmeans::nearest_point;
-use crate::linalg::gemm::Real;
-use crate::linalg::simd::vectorised;
-use crate::matrix::Samples;
-use crate::normalize::Columns;
 use crate::solver::explain::Moments;
 use crate::solver::model::Model;
 use crate::solver::rule::{Labeller, RowScore, Rule, best};
 use crate::solver::score;
 use crate::solver::spread::{Judge, Seen, Work};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::block::{Points, Scratch};
+use obcut_core::kmeans::nearest_point;
+use obcut_core::linalg::gemm::Real;
+use obcut_core::linalg::simd::vectorised;
+use obcut_core::matrix::Samples;
+use obcut_core::normalize::Columns;
+use obcut_core::table::Table;
 
 /// What a round needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::sketch::Sketch;
 use super::sums::{Doubled, Grid, STRETCH, two_sum};
 use super::task::Piece;
-use crate::block::Scratch;
-use crate::error::{DataError, Error};
-use crate::linalg::gemm::Real;
-use crate::linalg::simd::vectorised;
-use crate::matrix::Samples;
-use crate::normalize::{Columns, Scaling, second_len, second_terms};
 use crate::params::Scale;
-use crate::random::Stream;
-use crate::table::Table;
+use obcut_core::block::Scratch;
+use obcut_core::error::{DataError, Error};
+use obcut_core::linalg::gemm::Real;
+use obcut_core::linalg::simd::vectorised;
+use obcut_core::matrix::Samples;
+use obcut_core::normalize::{Columns, Scaling, second_len, second_terms};
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
 
 /// Weights that can be added up and multiplied with values.
 const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-100..=1e100;

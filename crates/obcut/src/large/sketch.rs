@@ -104,7 +104,7 @@ impl Sketch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::mix;
+    use obcut_core::random::mix;
 
     /// Sorts all rows.
     fn plain(ranks: &[u64], limit: usize) -> Vec<(u64, u64, f64)> {

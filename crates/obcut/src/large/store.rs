@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::Error;
 use crate::solver::model::NO_SCORE;
 use crate::solver::rule::RowScore;
+use obcut_core::error::Error;
 
 /// Takes what a fit or a prediction gives while it runs.
 pub trait Store: Sync {

@@ -72,7 +72,7 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use obcut_core::random::Stream;
 
     #[test]
     fn the_order_of_terms_changes_no_bit() {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::round::{Round, RoundReady, RoundTask};
 use super::scan::{Scan, ScanTask, SecondTask};
-use crate::error::{Error, StateError};
-use crate::matrix::Samples;
 use crate::solver::rule::RowScore;
+use obcut_core::error::{Error, StateError};
+use obcut_core::matrix::Samples;
 
 /// Some rows of a table.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! The front door of the library: [`OBCut`] holds parameters and fits rows. The setters of the parameters are made
 //! from their table, the fit itself is in `solver`.
 
-use crate::observer::{Observer, Silent};
 use crate::params::Params;
+use obcut_core::observer::{Observer, Silent};
 
 /// Clusters rows: parameters with a method for each, then [`OBCut::fit`].
 ///

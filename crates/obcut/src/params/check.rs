@@ -1,7 +1,7 @@
 //! Checks of the parameters against their table and the data, once, before any work.
 
-use crate::error::{DataError, Error, ParamError};
 use crate::params::{Formulation, Init, Kind, Learn, Metric, Noise, Params, Scale};
+use obcut_core::error::{DataError, Error, ParamError};
 
 /// Checks everything that does not need the distinct rows.
 pub(crate) fn check(

@@ -5,8 +5,10 @@
 
 use serde_json::Value;
 
-use crate::error::ParamError;
-use crate::params::{Choice, Params};
+use obcut_core::choice::Kind;
+use obcut_core::error::ParamError;
+
+use crate::params::Params;
 
 /// Where a parameter is listed. Groups are listed in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,56 +22,6 @@ pub enum Group {
     Learning,
     /// Parameters that another one stands for; they are not listed.
     Hidden,
-}
-
-/// The values that a parameter takes, beside its special words.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// The number of clusters: an integer, or a range to choose from.
-    Clusters,
-    /// Two integers, the second may be missing.
-    Range,
-    /// An integer of at least `min`.
-    Integer {
-        /// The smallest value.
-        min: u64,
-    },
-    /// A finite number.
-    Real {
-        /// The smallest value.
-        min: f64,
-        /// The largest value; infinity where there is none.
-        max: f64,
-        /// Whether the bounds themselves are excluded.
-        open: bool,
-    },
-    /// True or false.
-    Boolean,
-    /// One of a few words.
-    Choice(&'static [Choice]),
-    /// One of a few words, or a label for every row.
-    Labels(&'static [Choice]),
-    /// A table of anchors.
-    Anchors,
-}
-
-/// A type whose values a setting of another method can have.
-pub trait Valued {
-    /// The values.
-    const KIND: Kind;
-}
-
-impl Valued for usize {
-    const KIND: Kind = Kind::Integer { min: 0 };
-}
-
-impl Valued for f64 {
-    const KIND: Kind = Kind::Real { min: 0.0, max: f64::INFINITY, open: false };
-}
-
-impl Valued for bool {
-    const KIND: Kind = Kind::Boolean;
 }
 
 /// A word that a parameter takes instead of a number.

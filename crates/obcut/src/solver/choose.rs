@@ -4,7 +4,7 @@
 //!
 //! - the spectra of the graphs between rows and anchors and of the graph of nearest rows, each with
 //!   several numbers of eigenvectors from one eigenproblem, and several starts of the last k-means;
-//! - a minimum spanning tree of the rows (see [`crate::graph::tree`]);
+//! - a minimum spanning tree of the rows (see [`obcut_core::graph::tree`]);
 //! - k-means on the rows;
 //! - a mixture of Gaussians (see [`crate::mixture`]), from the best labels of every kind above.
 //!
@@ -15,18 +15,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::graph::Graph;
 use crate::mixture::Mixture;
-use crate::observer::Stage;
-use crate::parallel::Context;
-use crate::random::Stream;
 use crate::solver::judge::{Judge, MANY, Verdict, unreliable};
 use crate::solver::plan::Job;
 use crate::solver::problem::{Labelled, Problem};
 use crate::solver::propose::{Proposal, RowGraph};
 use crate::solver::stability::Agreement;
 use crate::solver::update::labels::fill_empty;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 /// What the score of a mixture that the rows follow is multiplied by.
 const RAISED: f64 = 2.0;

@@ -1,12 +1,12 @@
 //! The one-step cut on a fixed graph: Y and H by turns (Eq. `eq:relax-OBCut`).
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::observer::Stage;
-use crate::parallel::Context;
 use crate::params::AnchorWeights;
 use crate::solver::trace::StopReason;
 use crate::solver::update::{embedding, labels};
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
 
 /// Smallest degree, as a share of the mean, that an anchor's weight is computed with. Without a
 /// floor the weight of anchors with hardly any samples explodes.

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::graph::tree::{Edge, Sets};
-use crate::linalg::gemm::Real;
-use crate::linalg::simd::vectorised;
-use crate::matrix::Samples;
-use crate::parallel::Context;
 use crate::solver::choose::Tried;
 use crate::solver::path::KPath;
+use obcut_core::error::Error;
+use obcut_core::graph::tree::{Edge, Sets};
+use obcut_core::linalg::gemm::Real;
+use obcut_core::linalg::simd::vectorised;
+use obcut_core::matrix::Samples;
+use obcut_core::parallel::Context;
 
 /// Features listed for a cluster.
 const FEATURES: usize = 5;
@@ -257,8 +257,8 @@ fn add_row<T: Real>(x: &[T], origin: &[f64], w: f64, (sums, squares): (&mut [f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::DenseRef;
-    use crate::observer::Silent;
+    use obcut_core::matrix::DenseRef;
+    use obcut_core::observer::Silent;
 
     #[test]
     fn clusters_are_told_apart_by_the_features_that_differ() {

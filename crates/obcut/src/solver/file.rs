@@ -9,14 +9,14 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::{Error, ModelError};
 use crate::graph::layout::{Layout, Part};
-use crate::normalize::Scaling;
 use crate::params::{Params, Scale};
 use crate::solver::explain::Explanation;
 use crate::solver::model::Model;
 use crate::solver::rule::Rule;
 use crate::solver::spread::Spread;
+use obcut_core::error::{Error, ModelError};
+use obcut_core::normalize::Scaling;
 
 /// Newest format this program writes and reads.
 const FORMAT: u32 = 2;

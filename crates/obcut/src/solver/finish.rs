@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::normalize::{Scaling, Sliver};
-use crate::parallel::Context;
 use crate::params::{Init, Params, Scale};
-use crate::reduce::Reduced;
 use crate::solver::cutting::anchor_weights;
 use crate::solver::explain::Explanation;
 use crate::solver::model::{Model, NO_SCORE};
@@ -15,9 +11,13 @@ use crate::solver::rule::{RowScore, Rule};
 use crate::solver::score::associations;
 use crate::solver::spread::Spread;
 use crate::solver::trace::Trace;
-use crate::table::Table;
-use crate::units::{ABSENT, Units};
 use crate::warning::Warning;
+use obcut_core::error::Error;
+use obcut_core::normalize::{Scaling, Sliver};
+use obcut_core::parallel::Context;
+use obcut_core::reduce::Reduced;
+use obcut_core::table::Table;
+use obcut_core::units::{ABSENT, Units};
 
 /// What the rows of a table got.
 pub(crate) struct Labelled {

@@ -10,14 +10,14 @@ use super::trace::Trace;
 use super::update::anchors::Moments;
 use super::update::graph::Support;
 use super::update::{embedding, labels};
-use crate::graph::Graph;
-use crate::linalg::{gemm, simd};
-use crate::matrix::DenseRef;
-use crate::normalize::Scaling;
-use crate::observer::Silent;
-use crate::parallel::Context;
 use crate::params::{AnchorUpdate, RowSolver};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::linalg::{gemm, simd};
+use obcut_core::matrix::DenseRef;
+use obcut_core::normalize::Scaling;
+use obcut_core::observer::Silent;
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 struct Golden {
     name: String,
@@ -235,7 +235,7 @@ fn no_half_step_raises_the_objective_and_the_end_is_near_the_authors() {
 #[test]
 fn the_authors_row_solver_stops_early_on_their_first_graph() {
     each(|golden, _, _| {
-        use crate::simplex::{Gradient, Gram, kkt_gap};
+        use obcut_core::simplex::{Gradient, Gram, kkt_gap};
         let (m, d) = (golden.m, golden.d);
         let gram = Gram::new(gemm::gram(&golden.start.anchors, m, d), m, 0.0);
         let mut gaps: Vec<f64> = (0..golden.n)

@@ -1,12 +1,12 @@
 //! The start: anchors by k-means, the first graph, the first labels.
 
-use crate::error::Error;
-use crate::kmeans::{self, Schedule, Weighted};
-use crate::observer::Stage;
-use crate::parallel::Context;
 use crate::params::{GraphKind, Params};
-use crate::random::Stream;
 use crate::solver::plan::Block;
+use obcut_core::error::Error;
+use obcut_core::kmeans::{self, Schedule, Weighted};
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 /// Rows per anchor, at least, in the automatic choice: a row problem needs more of them than the closed
 /// form does, or the graph falls apart into fragments.

@@ -16,11 +16,11 @@
 //! Where even the best labelling cuts many links to the nearest rows, these are unreliable, as among
 //! documents, and [`MANY`] neighbours judge alone.
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::graph::neighbors::{Neighbors, links, symmetric};
-use crate::parallel::Context;
 use crate::solver::score::{size_entropy, sizes};
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::graph::neighbors::{Neighbors, links, symmetric};
+use obcut_core::parallel::Context;
 
 /// Neighbours for clusters of less than [`TINY_ROWS`].
 const FEWEST: usize = 5;
@@ -234,11 +234,11 @@ fn links_cut(graph: &Graph, labels: &[u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::DenseRef;
-    use crate::normalize::Scaling;
-    use crate::observer::Silent;
-    use crate::random::Stream;
-    use crate::table::Table;
+    use obcut_core::matrix::DenseRef;
+    use obcut_core::normalize::Scaling;
+    use obcut_core::observer::Silent;
+    use obcut_core::random::Stream;
+    use obcut_core::table::Table;
 
     #[test]
     fn a_small_group_that_stands_apart_beats_two_halves() {

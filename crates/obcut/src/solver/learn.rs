@@ -6,19 +6,19 @@
 
 use std::time::Instant;
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::linalg::{gemm, simd};
-use crate::observer::Stage;
-use crate::parallel::Context;
 use crate::params::{AnchorUpdate, RowSolver};
-use crate::simplex::Gram;
 use crate::solver::cutting::Visits;
 use crate::solver::trace::{StopReason, Trace};
 use crate::solver::update::anchors::{self, Moments};
 use crate::solver::update::graph::{RowProblem, Support};
 use crate::solver::update::{embedding, graph, labels};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::linalg::{gemm, simd};
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::simplex::Gram;
+use obcut_core::table::Table;
 
 /// The unknowns.
 #[derive(Clone)]
@@ -174,7 +174,7 @@ impl Loop<'_> {
         let (k, m) = (self.n_clusters, state.graph.n_cols);
         let joined =
             embedding::joined(&state.graph, &state.labels, visits.weights, self.anchor_weights, k);
-        state.embedding = crate::linalg::factor::polar(&joined, m, k)?;
+        state.embedding = obcut_core::linalg::factor::polar(&joined, m, k)?;
         value.cut = simd::dot(&joined, &state.embedding);
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Loop<'_> {
             }
         }
         if pull > 0.0 {
-            penalty += pull * crate::linalg::simd::squared_distance(&state.anchors, first);
+            penalty += pull * obcut_core::linalg::simd::squared_distance(&state.anchors, first);
         }
         penalty
     }
@@ -255,11 +255,11 @@ mod tests {
     use super::*;
     use crate::graph::bipartite::Builder;
     use crate::graph::layout::Layout;
-    use crate::matrix::DenseRef;
-    use crate::normalize::Scaling;
-    use crate::observer::Silent;
     use crate::params::{GraphKind, Params};
-    use crate::random::Stream;
+    use obcut_core::matrix::DenseRef;
+    use obcut_core::normalize::Scaling;
+    use obcut_core::observer::Silent;
+    use obcut_core::random::Stream;
 
     /// Eq. obj-final with our penalties, term by term from its definition.
     fn naive(

@@ -4,16 +4,8 @@
 //! first ones; the rule is made from them at the final labels. Where a learning loop left training rows
 //! with other labels than the rule gives, the model remembers those rows by their content.
 
-use crate::block::{Points, Scratch};
-use crate::error::{DataError, Error};
-use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
-use crate::kmeans::nearest_point;
-use crate::matrix::{Rows, Samples};
-use crate::normalize::{self, Scaling};
-use crate::observer::{Observer, Silent};
-use crate::parallel::Context;
 use crate::params::check::check_weights;
 use crate::params::{Params, Scale};
 use crate::solver::explain::Explanation;
@@ -21,7 +13,15 @@ use crate::solver::plane;
 use crate::solver::rule::{RowScore, Rule, best};
 use crate::solver::score::score;
 use crate::solver::spread::{Judge, Seen, Spread, Work};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::block::{Points, Scratch};
+use obcut_core::error::{DataError, Error};
+use obcut_core::kmeans::nearest_point;
+use obcut_core::matrix::{Rows, Samples};
+use obcut_core::normalize::{self, Scaling};
+use obcut_core::observer::{Observer, Silent};
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 /// Everything that is needed to label new rows.
 #[derive(Clone, Debug, PartialEq)]

@@ -24,25 +24,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ParamError};
-use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
-use crate::graph::neighbors::{self, Neighbors};
-use crate::graph::spectral::{Coordinates, Spectrum, spectrum};
-use crate::kmeans::{Schedule, Seeding, Weighted};
-use crate::matrix::DenseRef;
 use crate::metrics;
-use crate::normalize::Scaling;
-use crate::observer::Stage;
-use crate::parallel::Context;
 use crate::params::{GraphKind, Init, Params};
-use crate::random::Stream;
 use crate::solver::init::{self, auto_anchors};
 use crate::solver::plan::Block;
 use crate::solver::score::{association, size_entropy, sizes};
 use crate::solver::{reference, rim};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::error::{Error, ParamError};
+use obcut_core::graph::neighbors::{self, Neighbors};
+use obcut_core::graph::spectral::{Coordinates, Spectrum, spectrum};
+use obcut_core::kmeans::{Schedule, Seeding, Weighted};
+use obcut_core::matrix::DenseRef;
+use obcut_core::normalize::Scaling;
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
 
 /// Rows that the path is made from.
 const ROWS: usize = 4000;

@@ -1,10 +1,10 @@
 //! What a fit does, with every automatic number filled in: the anchor sets that are learned, the graphs
 //! that are built on them, and the ways from graph to labels that are tried.
 
-use crate::error::{Error, ParamError};
 use crate::graph::layout::{Layout, Part};
 use crate::params::{Effort, GraphKind, Init, Learn, Params};
 use crate::solver::init::{auto_anchors, auto_sets};
+use obcut_core::error::{Error, ParamError};
 
 /// Numbers that settings leave automatic.
 pub(crate) struct Plan {

@@ -5,12 +5,12 @@
 //! clear, on the way to another one when it is not. The map depends on the model alone, so new rows
 //! find their place among the old ones.
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::linalg::gemm::gram;
-use crate::linalg::simd::squared_distance;
-use crate::linalg::{eigen, factor};
-use crate::random::Stream;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::linalg::gemm::gram;
+use obcut_core::linalg::simd::squared_distance;
+use obcut_core::linalg::{eigen, factor};
+use obcut_core::random::Stream;
 
 /// Part of the way to the neighbouring disc that a disc fills.
 const FILL: f64 = 0.8;

@@ -2,17 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::graph::Graph;
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
-use crate::graph::spectral::{self, Coordinates, DISCRETISE};
-use crate::graph::tree::Edge;
-use crate::kmeans::{self, Weighted};
-use crate::observer::Stage;
-use crate::parallel::Context;
 use crate::params::{Formulation, GraphKind, Init, LambdaScale, Learn, Params, SweepOrder};
-use crate::random::{Stream, shuffled};
 use crate::solver::cutting::{self, Turns, Visits, cut};
 use crate::solver::init;
 use crate::solver::learn::{Loop, State};
@@ -22,7 +14,15 @@ use crate::solver::trace::{Clock, Trace};
 use crate::solver::update::embedding;
 use crate::solver::update::graph::Support;
 use crate::solver::update::labels::fill_empty;
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::graph::spectral::{self, Coordinates, DISCRETISE};
+use obcut_core::graph::tree::Edge;
+use obcut_core::kmeans::{self, Weighted};
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::random::{Stream, shuffled};
+use obcut_core::table::Table;
 
 /// Association on a graph from which no link is cut.
 const UNLINKED: f64 = 0.9999;

@@ -3,27 +3,27 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::error::Error;
-use crate::graph::Graph;
 use crate::graph::layout::join;
-use crate::graph::neighbors::{self, Neighbors};
-use crate::graph::spectral::{self, Coordinates, DISCRETISE};
-use crate::graph::tree::{self, Edge, Tree};
-use crate::kmeans::{self, Schedule, Seeding, Weighted};
-use crate::matrix::DenseRef;
 use crate::mixture::Mixture;
-use crate::normalize::Scaling;
-use crate::observer::Stage;
-use crate::parallel::Context;
 use crate::params::GraphKind;
-use crate::random::Stream;
 use crate::solver::cutting::Turns;
 use crate::solver::init;
 use crate::solver::judge::FEW;
 use crate::solver::plan::{Way, WayStart};
 use crate::solver::problem::{Labelled, Problem};
 use crate::solver::update::labels::{fill_empty, median};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::graph::neighbors::{self, Neighbors};
+use obcut_core::graph::spectral::{self, Coordinates, DISCRETISE};
+use obcut_core::graph::tree::{self, Edge, Tree};
+use obcut_core::kmeans::{self, Schedule, Seeding, Weighted};
+use obcut_core::matrix::DenseRef;
+use obcut_core::normalize::Scaling;
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
 
 /// Weight from which a component of the graph of nearest rows can be a cluster when it stands apart.
 pub(crate) const SMALLEST: f64 = 10.0;

@@ -5,11 +5,11 @@
 //! nearly normal, so the table has the size, the axes and the spread of the data in one group. Nothing of
 //! the size of a covariance matrix is built, so wide tables cost no more than others.
 
-use crate::block::Scratch;
-use crate::error::Error;
-use crate::kmeans::Weighted;
-use crate::parallel::Context;
-use crate::random::Stream;
+use obcut_core::block::Scratch;
+use obcut_core::error::Error;
+use obcut_core::kmeans::Weighted;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 /// Rows that are added up to a row of the reference.
 const TERMS: usize = 24;
@@ -69,10 +69,10 @@ pub(crate) fn reference(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::DenseRef;
-    use crate::normalize::Scaling;
-    use crate::observer::Silent;
-    use crate::table::Table;
+    use obcut_core::matrix::DenseRef;
+    use obcut_core::normalize::Scaling;
+    use obcut_core::observer::Silent;
+    use obcut_core::table::Table;
 
     #[test]
     fn a_reference_keeps_mean_and_covariance_and_does_not_depend_on_the_order() {
@@ -85,7 +85,7 @@ mod tests {
                 [a, 0.5 * a + noise[2 * i + 1]]
             })
             .collect();
-        let keys: Vec<u64> = (0..n as u64).map(crate::random::mix).collect();
+        let keys: Vec<u64> = (0..n as u64).map(obcut_core::random::mix).collect();
         let make = |x: &[f64], keys: &[u64]| {
             let scaling = Scaling::identity(2);
             let table = Table::new(DenseRef::new(x, n, 2).unwrap().into(), &scaling);

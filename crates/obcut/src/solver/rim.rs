@@ -4,8 +4,8 @@
 //! so that rows of the rim are farther from their neighbours than other rows of the cluster. A group that
 //! was cut in two has its rim where it is as dense as elsewhere, or denser.
 
-use crate::graph::Graph;
-use crate::graph::neighbors::Neighbors;
+use obcut_core::Graph;
+use obcut_core::graph::neighbors::Neighbors;
 
 /// What a cluster counts as that has next to no links to others; no cluster counts more.
 pub(crate) const FREE: f64 = 3.0;
@@ -76,13 +76,13 @@ pub(crate) fn rims(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::neighbors::{links, symmetric};
-    use crate::matrix::DenseRef;
-    use crate::normalize::Scaling;
-    use crate::observer::Silent;
-    use crate::parallel::Context;
-    use crate::random::Stream;
-    use crate::table::Table;
+    use obcut_core::graph::neighbors::{links, symmetric};
+    use obcut_core::matrix::DenseRef;
+    use obcut_core::normalize::Scaling;
+    use obcut_core::observer::Silent;
+    use obcut_core::parallel::Context;
+    use obcut_core::random::Stream;
+    use obcut_core::table::Table;
 
     fn of(x: &[f64], labels: &[u32], weights: &[f64]) -> Vec<f64> {
         let n = labels.len();

@@ -7,12 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::linalg::simd::vectorised;
-use crate::parallel::Context;
 use crate::solver::update::embedding;
 use crate::solver::update::labels::Clusters;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::linalg::simd::vectorised;
+use obcut_core::parallel::Context;
 
 /// A frozen state of the cut.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -238,8 +238,8 @@ pub(crate) fn has_empty(labels: &[u32], k: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observer::Silent;
-    use crate::random::Stream;
+    use obcut_core::observer::Silent;
+    use obcut_core::random::Stream;
 
     fn some_graph(n: usize, m: usize) -> (Graph, Vec<u32>, Vec<f64>) {
         let draw = Stream::new(2).values(4 * n);

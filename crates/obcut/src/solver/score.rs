@@ -3,7 +3,7 @@
 //! assoc = (1/k) sum_j |D^-1/2 B' y_j|^2 / n_j is 1 when no edge leaves its cluster; the entropy of the
 //! cluster sizes over log k is 1 when they are equal. Association alone prefers one giant cluster.
 
-use crate::graph::Graph;
+use obcut_core::Graph;
 
 /// The score of labels on a graph, between 0 and 1.
 pub(crate) fn score(graph: &Graph, labels: &[u32], weights: &[f64], k: usize) -> f64 {

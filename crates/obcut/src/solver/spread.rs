@@ -13,16 +13,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{BLOCK, Scratch};
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::linalg::gemm::times_transposed;
-use crate::linalg::simd::{dot, squared_distance, vectorised};
-use crate::parallel::Context;
 use crate::params::Noise;
 use crate::solver::model::Model;
 use crate::solver::rule::{RowScore, best, top_two};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::block::{BLOCK, Scratch};
+use obcut_core::error::Error;
+use obcut_core::linalg::gemm::times_transposed;
+use obcut_core::linalg::simd::{dot, squared_distance, vectorised};
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 /// Share of the rows within the reach of an anchor: so much of an average cluster,
 const OF_CLUSTER: f64 = 0.1;
@@ -488,8 +488,8 @@ impl<'m> Judge<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observer::Silent;
     use crate::params::{GraphKind, Params};
+    use obcut_core::observer::Silent;
 
     /// The smallest distance from an anchor within which all anchors together hold the wanted share.
     fn slow_reach(model: &Model, graph: &Graph, weights: &[f64]) -> Vec<f64> {
@@ -545,8 +545,8 @@ mod tests {
     #[test]
     fn distances_between_anchors_are_those_of_pairs() {
         let (m, d) = (BLOCK + 7, 5);
-        let anchors = crate::random::Stream::new(3).values(m * d);
-        let context = Context::new(2, &crate::observer::Silent).unwrap();
+        let anchors = obcut_core::random::Stream::new(3).values(m * d);
+        let context = Context::new(2, &obcut_core::observer::Silent).unwrap();
         let found = each_anchor(&anchors, d, &context, |a, squares| (a, squares.to_vec())).unwrap();
         for (at, (a, squares)) in found.iter().enumerate() {
             assert_eq!(at, *a);

@@ -7,12 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::kmeans::Weighted;
-use crate::observer::Stage;
-use crate::parallel::Context;
-use crate::random::Stream;
 use crate::solver::init;
 use crate::solver::judge::MANY;
 use crate::solver::learn;
@@ -20,6 +14,12 @@ use crate::solver::plan::{Job, Plan};
 use crate::solver::problem::{Problem, Procedure};
 use crate::solver::propose::RowGraph;
 use crate::solver::trace::Clock;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::kmeans::Weighted;
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 /// Share of the distinct rows in a resample,
 const SHARE: f64 = 0.8;

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::observer::Stage;
 use crate::solver::choose::Tried;
+use obcut_core::observer::Stage;
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

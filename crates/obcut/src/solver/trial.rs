@@ -2,14 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Error;
-use crate::graph::Graph;
 use crate::graph::layout::Part;
-use crate::graph::tree::Edge;
-use crate::observer::Stage;
-use crate::parallel::Context;
 use crate::params::GraphKind;
-use crate::random::Stream;
 use crate::solver::choose::{Choice, Tried};
 use crate::solver::judge::{Judge, MANY, SOME};
 use crate::solver::plan::{Job, Way};
@@ -17,6 +11,12 @@ use crate::solver::problem::{Candidate, Labelled, Parts, Problem, Procedure};
 use crate::solver::propose::RowGraph;
 use crate::solver::rule::Rule;
 use crate::solver::trace::Clock;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::graph::tree::Edge;
+use obcut_core::observer::Stage;
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
 
 /// Share of all pairs of rows that a search for nearest rows looks at, and what it may cost.
 const SEARCHED: f64 = 0.1;

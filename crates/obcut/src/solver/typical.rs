@@ -1,14 +1,14 @@
 //! The rows that stand for their cluster: those nearest to its mean, in the scaled space.
 
-use crate::block::Scratch;
-use crate::error::{Error, ParamError};
-use crate::linalg::simd::dot;
-use crate::matrix::Samples;
-use crate::observer::Observer;
-use crate::parallel::Context;
 use crate::params::check::check_weights;
 use crate::solver::model::Model;
-use crate::table::Table;
+use obcut_core::block::Scratch;
+use obcut_core::error::{Error, ParamError};
+use obcut_core::linalg::simd::dot;
+use obcut_core::matrix::Samples;
+use obcut_core::observer::Observer;
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 /// A row with its squared distance to the mean of its cluster.
 type Near = (f64, u32);
@@ -137,11 +137,11 @@ fn insert(best: &mut Vec<Near>, near: Near, count: usize) {
 
 #[cfg(test)]
 mod tests {
-    use crate::matrix::{CsrRef, DenseRef, Ints};
-    use crate::observer::Silent;
     use crate::params::Params;
     use crate::solver::fit;
     use crate::synthetic;
+    use obcut_core::matrix::{CsrRef, DenseRef, Ints};
+    use obcut_core::observer::Silent;
 
     #[test]
     fn the_row_in_the_middle_comes_first_dense_or_sparse() {

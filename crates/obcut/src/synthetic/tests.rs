@@ -1,7 +1,15 @@
 //! Where the points lie, that they never change, and that no size panics.
 
+use obcut_core::kmeans::{Schedule, Seeding, Weighted, assign, fit};
+use obcut_core::normalize::{Scale, Scaling};
+use obcut_core::parallel::Context;
+use obcut_core::random::Stream;
+use obcut_core::table::Table;
+use obcut_core::{Silent, Stage, block::Scratch};
+
 use super::*;
-use crate::metrics;
+use crate::metrics::{self, Average, nmi};
+use crate::synthetic;
 
 fn dense(data: &Labelled) -> (&[f64], usize) {
     match &data.matrix {
@@ -292,4 +300,39 @@ fn the_first_values_are_those_once_recorded() {
     let data = mixture(100, 8, 5, 42);
     assert_eq!(single(&data)[..4], [0.73856246, 0.35473466, 0.4981841, 0.45626608]);
     assert_eq!(data.labels[..8], [4, 3, 1, 2, 0, 0, 4, 1]);
+}
+
+/// The generated shapes are worth clustering by a graph because this cannot find them.
+#[test]
+fn k_means_finds_blobs_and_no_other_generated_shape() {
+    let context = Context::new(2, &Silent).unwrap();
+    let sets = [
+        (synthetic::blobs(2000, 8, 6, synthetic::BLOBS_SPREAD, 1), 6, true),
+        (synthetic::moons(2000, synthetic::MOONS_NOISE, 1), 2, false),
+        (synthetic::rings(3000, 3, synthetic::RINGS_NOISE, 1), 3, false),
+        (synthetic::subspaces(2000, 30, 5, 4, 0.01, 1), 5, false),
+    ];
+    for (data, k, easy) in sets {
+        let samples = data.matrix.samples().unwrap();
+        let kind = Scale::MinMax;
+        let scaling = Scaling::fit(&samples, None, kind, &context).unwrap();
+        let table = Table::new(samples, &scaling);
+        let n = table.n();
+        let mut scratch = Scratch::default();
+        let keys: Vec<u64> = (0..n).map(|i| table.key(i, &mut scratch)).collect();
+        let rows = Weighted { table: &table, weights: &vec![1.0; n], keys: &keys };
+        let schedule = Schedule {
+            seeding: Seeding::PlusPlus,
+            iterations: 100,
+            restarts: 10,
+            ..Schedule::ALL_ROWS
+        };
+        let stage = Stage::Start;
+        let centers = fit(&rows, k, schedule, Stream::new(1), &context, stage).unwrap();
+        let points = table.points(centers.values);
+        let labels = assign(&table, &points, &context).unwrap();
+        let score = nmi(&labels, &data.labels, Average::Max).unwrap();
+        println!("k = {k}: NMI {score:.3}");
+        assert!(if easy { score > 0.99 } else { score < 0.45 }, "k = {k}: {score}");
+    }
 }

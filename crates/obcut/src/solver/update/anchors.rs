@@ -9,14 +9,14 @@
 //! Differs from print: least squares leaves the data when B'B is nearly singular (entries of
 //! hundreds on [0, 1] data); the proximal form pulls towards the first anchors and stays near them.
 
-use crate::block::{BLOCK, Loaded, Rows, Scratch};
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::linalg::factor;
-use crate::linalg::gemm::{self, Real};
-use crate::linalg::simd::{self, vectorised};
-use crate::parallel::Context;
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::block::{BLOCK, Loaded, Rows, Scratch};
+use obcut_core::error::Error;
+use obcut_core::linalg::factor;
+use obcut_core::linalg::gemm::{self, Real};
+use obcut_core::linalg::simd::{self, vectorised};
+use obcut_core::parallel::Context;
+use obcut_core::table::Table;
 
 /// Sums over all rows that the anchors and the residual need.
 pub(crate) struct Moments {

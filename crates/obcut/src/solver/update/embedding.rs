@@ -7,9 +7,9 @@
 //!
 //! Anchor weights w (ours) stand for B diag(w) wherever the cut sees B.
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::linalg::{factor, simd};
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::linalg::{factor, simd};
 
 /// diag(w) B' Y (Y'Y)^-1/2.
 pub(crate) fn joined(

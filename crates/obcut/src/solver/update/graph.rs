@@ -11,16 +11,16 @@
 //! authors' program runs an accelerated projected gradient; it is kept as an option). On a local
 //! graph a row may use its nearest anchors and those it uses already, so the objective cannot rise.
 
-use crate::block::{BLOCK, Points, Scratch};
+use obcut_core::block::{BLOCK, Points, Scratch};
 use std::ops::Range;
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::parallel::Context;
 use crate::params::RowSolver;
-use crate::simplex::{ActiveSet, Gradient, Gram};
 use crate::solver::update::anchors::{Gathering, Moments};
-use crate::table::Table;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::parallel::Context;
+use obcut_core::simplex::{ActiveSet, Gradient, Gram};
+use obcut_core::table::Table;
 
 /// Which anchors a row may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,13 +13,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::error::Error;
-use crate::graph::Graph;
-use crate::linalg::simd::{largest_sum, vectorised};
-use crate::parallel::Context;
-use crate::random::{Stream, shuffled};
 use crate::solver::cutting::Visits;
 use crate::solver::update::embedding::row_scores;
+use obcut_core::Graph;
+use obcut_core::error::Error;
+use obcut_core::linalg::simd::{largest_sum, vectorised};
+use obcut_core::parallel::Context;
+use obcut_core::random::{Stream, shuffled};
 
 /// Samples that are looked at side by side before they are visited one by one.
 const BATCH: usize = 1024;
@@ -465,7 +465,7 @@ mod tests {
         max_sweeps: usize,
     ) -> Vec<u32> {
         let mut labels = labels.to_vec();
-        let context = Context::new(2, &crate::observer::Silent).unwrap();
+        let context = Context::new(2, &obcut_core::observer::Silent).unwrap();
         let visits = Visits { weights, order: None, max_sweeps };
         update(&own_anchors(labels.len()), scores, &mut labels, k, visits, &context).unwrap();
         labels

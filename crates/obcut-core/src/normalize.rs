@@ -8,6 +8,7 @@
 //! same to the method for the reason above.
 
 mod columns;
+mod scale;
 mod spread;
 
 use serde::{Deserialize, Serialize};
@@ -16,10 +17,11 @@ use crate::error::{DataError, Error};
 use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
 use crate::parallel::Context;
-use crate::params::Scale;
-pub(crate) use columns::{Columns, second_len, second_terms};
+pub use columns::{Columns, second_len, second_terms};
+pub use scale::Scale;
+
 use columns::{Entries, add_entries};
-pub(crate) use spread::{Quantiles, Sliver, quantiles};
+pub use spread::{Quantiles, Sliver, quantiles};
 
 /// Share of zeros above which non-negative data count as sparse counts.
 const SPARSE_COUNTS: f64 = 0.95;
@@ -34,7 +36,9 @@ const LIMIT_F32: f64 = 1e15;
 pub struct Scaling {
     /// Which scaling, never `Auto`.
     pub kind: Scale,
+    /// What is subtracted from every feature.
     pub shift: Vec<f64>,
+    /// What every feature is then multiplied by.
     pub factor: Vec<f64>,
     /// Whether rows of single precision are multiplied in double precision. It costs nothing worth speaking
     /// of on small tables, and their labels do not hang on the precision they came in.
@@ -59,7 +63,7 @@ impl Scaling {
     }
 
     /// The same, with the columns most of whose values lie in a sliver of their range.
-    pub(crate) fn fit_and_look(
+    pub fn fit_and_look(
         samples: &Samples<'_>,
         weights: Option<&[f64]>,
         kind: Scale,
@@ -80,7 +84,7 @@ impl Scaling {
     }
 
     /// Whether quantiles change the scaling, or warn of columns with values far away.
-    pub(crate) fn needs_quantiles(&self, samples: &Samples<'_>) -> bool {
+    pub fn needs_quantiles(&self, samples: &Samples<'_>) -> bool {
         match self.kind {
             Scale::Robust => true,
             Scale::MinMax => !samples.is_sparse(),
@@ -91,7 +95,7 @@ impl Scaling {
     /// Brings quantiles in: all features of a robust scaling are measured by their quartiles; of an
     /// automatic min-max scaling those by the span of most values that have a few far away. Returns
     /// the latter.
-    pub(crate) fn take_quantiles(
+    pub fn take_quantiles(
         &mut self,
         asked: Scale,
         found: &[Quantiles],
@@ -204,7 +208,7 @@ pub fn check_finite(samples: &Samples<'_>, context: &Context<'_>) -> Result<(), 
 }
 
 /// The same on this thread, for a piece of the rows.
-pub(crate) fn check_row_by_row(samples: &Samples<'_>) -> Result<(), Error> {
+pub fn check_row_by_row(samples: &Samples<'_>) -> Result<(), Error> {
     let mut faults = Faults::default();
     (0..samples.n_rows()).for_each(|i| samples.each(i, |f, v| faults.see(i, f, v)));
     faults.judged()
@@ -312,7 +316,7 @@ fn fit<E: Entries>(
 }
 
 /// The largest magnitude that is accepted.
-pub(crate) fn limit(single: bool, kind: Scale) -> f64 {
+pub fn limit(single: bool, kind: Scale) -> f64 {
     if single && kind == Scale::None { LIMIT_F32 } else { LIMIT }
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::matrix::{Csr, Matrix};
+use crate::normalize::Scale;
 use crate::normalize::Scaling;
 use crate::observer::Silent;
-use crate::params::Scale;
 use crate::random::Stream;
 
 /// A table and a context to work with.

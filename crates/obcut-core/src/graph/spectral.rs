@@ -29,7 +29,7 @@ const DENSE_ANCHORS: usize = 3000;
 const SPREAD: f64 = 0.1;
 
 /// k-means on the embedding.
-pub(crate) const DISCRETISE: Schedule = Schedule {
+pub const DISCRETISE: Schedule = Schedule {
     seeding: Seeding::PlusPlus,
     iterations: 50,
     restarts: 5,
@@ -42,7 +42,8 @@ pub(crate) const DISCRETISE: Schedule = Schedule {
 };
 
 /// Labels from the spectrum of a graph.
-pub(crate) struct SpectralStart {
+pub struct SpectralStart {
+    /// Cluster of every row.
     pub labels: Vec<u32>,
     /// Pieces too small to be clusters.
     pub n_fragments: usize,
@@ -50,10 +51,12 @@ pub(crate) struct SpectralStart {
 
 /// Where the columns of a graph lie: the coordinates of the anchors, and the anchor of every column.
 #[derive(Clone, Copy)]
-pub(crate) struct Coordinates<'a> {
+pub struct Coordinates<'a> {
     /// M × d.
     pub anchors: &'a [f64],
+    /// Number of features.
     pub d: usize,
+    /// Anchor of every column.
     pub of_column: &'a [u32],
 }
 
@@ -66,7 +69,7 @@ impl<'a> Coordinates<'a> {
 
 /// Clusters the rows of `graph` by its `k` leading eigenvectors. `anchors` say where its columns
 /// lie, if they lie anywhere.
-pub(crate) fn start(
+pub fn start(
     graph: &Graph,
     (weights, keys): (&[f64], &[u64]),
     k: usize,
@@ -81,7 +84,7 @@ pub(crate) fn start(
 }
 
 /// Leading eigenvectors of the anchors.
-pub(crate) struct Spectrum {
+pub struct Spectrum {
     /// M × k, scaled so that B times them embeds the rows.
     vectors: Vec<f64>,
     k: usize,
@@ -92,7 +95,7 @@ pub(crate) struct Spectrum {
 }
 
 /// The `q` leading eigenvectors of a graph that is cut into `k` clusters.
-pub(crate) fn spectrum(
+pub fn spectrum(
     graph: &Graph,
     weights: &[f64],
     (k, q): (usize, usize),

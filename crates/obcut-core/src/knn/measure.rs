@@ -16,6 +16,7 @@ pub struct Measure<'t, 'a> {
 }
 
 impl<'t, 'a> Measure<'t, 'a> {
+    /// Distances between the rows of a table.
     pub fn new(table: &'t Table<'a>) -> Self {
         Self { table, row: vec![0.0; table.d()], other: vec![0.0; table.d()] }
     }

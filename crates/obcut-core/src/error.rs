@@ -3,7 +3,7 @@
 //! Messages name parameters between backticks. A front end replaces them by what its users type, see
 //! [`crate::params::spell`].
 
-use crate::params::Scale;
+use crate::normalize::Scale;
 
 /// Any failure of a fit, a prediction or a model file.
 #[derive(Debug, thiserror::Error)]

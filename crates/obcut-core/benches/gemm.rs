@@ -1,4 +1,4 @@
-//! Which matrix product to call, on the shapes of this library: `cargo bench -p obcut --bench gemm`.
+//! Which matrix product to call, on the shapes of this library: `cargo bench -p obcut-core --bench gemm`.
 //!
 //! One thread, best of several passes, GFLOP/s. The three candidates take turns on every shape.
 

@@ -61,7 +61,7 @@ impl Graph {
     }
 
     /// The graphs on consecutive stretches of the columns, of the widths given.
-    pub(crate) fn split(&self, widths: &[usize]) -> Vec<Self> {
+    pub fn split(&self, widths: &[usize]) -> Vec<Self> {
         let mut parts: Vec<Self> = widths.iter().map(|&w| Self::empty(w)).collect();
         for i in 0..self.n_rows() {
             let (columns, values) = self.row(i);
@@ -79,7 +79,7 @@ impl Graph {
     }
 
     /// Weighted degree of every anchor.
-    pub(crate) fn degrees(&self, weights: &[f64]) -> Vec<f64> {
+    pub fn degrees(&self, weights: &[f64]) -> Vec<f64> {
         let mut degrees = vec![0.0; self.n_cols];
         for (i, w) in weights.iter().enumerate() {
             let (columns, values) = self.row(i);
@@ -91,7 +91,7 @@ impl Graph {
     }
 
     /// For every anchor the rows that hold it, ascending, with the edge's position within the row.
-    pub(crate) fn by_column(&self) -> (Vec<usize>, Vec<(u32, u32)>) {
+    pub fn by_column(&self) -> (Vec<usize>, Vec<(u32, u32)>) {
         let mut offsets = vec![0usize; self.n_cols + 1];
         self.columns.iter().for_each(|&m| offsets[m as usize + 1] += 1);
         for m in 0..self.n_cols {

@@ -36,7 +36,7 @@ const DEGREES: (f64, f64) = (4.0, 40.0);
 
 /// The nearest other rows of every row.
 #[derive(Clone, Debug)]
-pub(crate) struct Neighbors {
+pub struct Neighbors {
     /// Neighbours of a row.
     pub count: usize,
     /// N × count squared distances and rows, the nearest first.
@@ -82,7 +82,7 @@ impl Neighbors {
 }
 
 /// The rows of B on the `s` nearest rows; every row sums to one.
-pub(crate) fn links(near: &Neighbors, s: usize) -> Graph {
+pub fn links(near: &Neighbors, s: usize) -> Graph {
     let n = near.n();
     let mut graph = Graph::empty(n);
     let mut row: Vec<(u32, f64)> = Vec::new();
@@ -107,7 +107,7 @@ pub(crate) fn links(near: &Neighbors, s: usize) -> Graph {
 }
 
 /// diag(w) B + B' diag(w), with edges added: pairs of rows and their weight.
-pub(crate) fn symmetric(links: &Graph, weights: &[f64], extra: &[(u32, u32, f64)]) -> Graph {
+pub fn symmetric(links: &Graph, weights: &[f64], extra: &[(u32, u32, f64)]) -> Graph {
     let n = links.n_rows();
     let mut lengths = vec![0usize; n + 1];
     for i in 0..n {
@@ -163,7 +163,7 @@ pub(crate) fn symmetric(links: &Graph, weights: &[f64], extra: &[(u32, u32, f64)
 }
 
 /// Component of every row of a symmetric graph, numbered by their first row, and the weight of each.
-pub(crate) fn components(graph: &Graph, weights: &[f64]) -> (Vec<u32>, Vec<f64>) {
+pub fn components(graph: &Graph, weights: &[f64]) -> (Vec<u32>, Vec<f64>) {
     let n = graph.n_rows();
     let mut of_row = vec![u32::MAX; n];
     let (mut mass, mut stack) = (Vec::new(), Vec::new());
@@ -189,16 +189,17 @@ pub(crate) fn components(graph: &Graph, weights: &[f64]) -> (Vec<u32>, Vec<f64>)
 }
 
 /// Leading eigenvectors of a symmetric graph.
-pub(crate) struct RowSpectrum {
+pub struct RowSpectrum {
     /// N × q, row-major: D^-1/2 times the eigenvectors of D^-1/2 W D^-1/2.
     pub vectors: Vec<f64>,
+    /// Number of eigenvectors.
     pub q: usize,
 }
 
 /// The `q` leading eigenvectors of the normalised graph.
 ///
 /// `start` holds vectors near those of the random walk on the graph (N × count, row-major), or none.
-pub(crate) fn spectrum(
+pub fn spectrum(
     graph: &Graph,
     q: usize,
     start: &[f64],

@@ -17,14 +17,18 @@ pub const ABSENT: u32 = u32::MAX;
 pub struct Units {
     /// First row of every unit.
     pub first: Vec<u32>,
+    /// Sum of the weights of the equal rows.
     pub weight: Vec<f64>,
+    /// Hash of the content.
     pub key: Vec<u64>,
     /// Unit of every row, or [`ABSENT`].
     pub of_row: Vec<u32>,
+    /// Sum of all weights.
     pub total: f64,
 }
 
 impl Units {
+    /// Merges the equal rows of a table.
     pub fn new(
         table: &Table<'_>,
         weights: Option<&[f64]>,
@@ -101,6 +105,7 @@ impl Units {
         self.total = self.weight.iter().sum();
     }
 
+    /// Number of distinct rows.
     pub fn n(&self) -> usize {
         self.first.len()
     }

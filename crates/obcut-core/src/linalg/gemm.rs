@@ -12,7 +12,9 @@ const PANEL: usize = 512;
 pub trait Real:
     RealField + Copy + Send + Sync + PartialOrd + std::ops::Sub<Output = Self> + 'static
 {
+    /// Rounds a number in double precision.
     fn from_f64(x: f64) -> Self;
+    /// The number in double precision.
     fn to_f64(self) -> f64;
 }
 

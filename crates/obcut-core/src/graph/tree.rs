@@ -28,9 +28,12 @@ const PANEL: usize = 512;
 
 /// An edge between two rows, with its squared length.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Edge {
+pub struct Edge {
+    /// Its length.
     pub length: f64,
+    /// One end.
     pub a: u32,
+    /// The other end.
     pub b: u32,
 }
 
@@ -46,19 +49,22 @@ impl Edge {
 
 /// A spanning tree: n - 1 edges, the shortest first.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree {
+pub struct Tree {
     n: usize,
+    /// The edges, in the order in which they were found.
     pub edges: Vec<Edge>,
 }
 
 /// Disjoint sets with path halving; the smaller number is the root.
-pub(crate) struct Sets(Vec<u32>);
+pub struct Sets(Vec<u32>);
 
 impl Sets {
+    /// Every element in a set of its own.
     pub fn new(n: usize) -> Self {
         Self((0..n as u32).collect())
     }
 
+    /// The element that stands for the set.
     pub fn root(&mut self, mut i: u32) -> u32 {
         while self.0[i as usize] != i {
             self.0[i as usize] = self.0[self.0[i as usize] as usize];
@@ -79,7 +85,7 @@ impl Sets {
 }
 
 /// The shortest edges that join the components of the graph of nearest rows to one.
-pub(crate) fn bridges(
+pub fn bridges(
     table: &Table<'_>,
     near: &Neighbors,
     context: &Context<'_>,
@@ -459,7 +465,7 @@ impl Sizes {
 
 /// Ties the fragments of the graph of nearest rows, components lighter than `least`, to the rest by
 /// the shortest bridges: edges with the weight of the fragment.
-pub(crate) fn ties(
+pub fn ties(
     graph: &Graph,
     weights: &[f64],
     bridges: &[Edge],

@@ -18,9 +18,11 @@ pub const BLOCK: usize = 128;
 pub struct Points {
     /// M × d, row-major, scaled space.
     pub values: Vec<f64>,
+    /// Number of points.
     pub n: usize,
     /// |a|^2 of every point.
     pub norms: Vec<f64>,
+    /// The form in which the points are multiplied.
     pub kernel: Kernel,
 }
 
@@ -28,14 +30,20 @@ pub struct Points {
 pub enum Kernel {
     /// Dense f64 rows use `values`; |a|^2 / 2.
     Double(Vec<f64>),
+    /// Single precision.
     Single {
+        /// Points, one after the other.
         values: Vec<f32>,
+        /// Half the squared length of every point.
         half_norms: Vec<f32>,
     },
     /// d × M with the feature's factor multiplied in, z.a of every point, and |a|^2 / 2.
     Sparse {
+        /// Points by feature, of sparse tables.
         by_feature: Vec<f64>,
+        /// The product of every point with a row of zeros.
         offset: Vec<f64>,
+        /// Half the squared length of every point.
         half_norms: Vec<f64>,
     },
 }
@@ -43,39 +51,66 @@ pub enum Kernel {
 /// Buffers of one thread.
 #[derive(Default)]
 pub struct Scratch {
+    /// Scaled rows in single precision.
     pub x32: Vec<f32>,
+    /// Products in single precision.
     pub out32: Vec<f32>,
+    /// Scaled rows in double precision.
     pub x64: Vec<f64>,
+    /// Products in double precision.
     pub out: Vec<f64>,
+    /// One scaled row.
     pub row: Vec<f64>,
 }
 
 /// Some rows, scaled and at hand.
 pub struct Loaded<'s> {
+    /// The table that the rows are of.
     pub table: &'s Table<'s>,
     /// The first row.
     pub start: usize,
+    /// Their values.
     pub rows: Rows<'s>,
 }
 
 /// Scaled rows, BLOCK × d; sparse ones stay where they are.
 pub enum Rows<'s> {
+    /// Dense, in single precision.
     Single(&'s [f32]),
+    /// Dense, in double precision.
     Double(&'s [f64]),
+    /// Sparse: read from the table.
     Sparse,
 }
 
 /// Rows and their products with points.
 pub struct Block<'s> {
+    /// The rows.
     pub loaded: Loaded<'s>,
+    /// The points.
     pub points: &'s Points,
+    /// What is known of their products.
     pub products: Products<'s>,
 }
 
 /// Products, BLOCK × M.
 pub enum Products<'s> {
-    Single { values: &'s [f32], points: &'s [f32], half_norms: &'s [f32] },
-    Double { values: &'s [f64], half_norms: &'s [f64] },
+    /// Single precision: the products are computed when they are needed.
+    Single {
+        /// The rows.
+        values: &'s [f32],
+        /// The points.
+        points: &'s [f32],
+        /// Half the squared length of every point.
+        half_norms: &'s [f32],
+    },
+    /// Double precision.
+    Double {
+        /// Products, a row for every row.
+        values: &'s [f64],
+        /// Half the squared length of every point.
+        half_norms: &'s [f64],
+    },
 }
 
 /// The squared distances of some rows of a block, counted from its start, to all of a few points, as

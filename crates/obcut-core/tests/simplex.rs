@@ -5,7 +5,7 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT, ZeroConeT,
 };
-use obcut::simplex::{ActiveSet, Gradient, Gram, kkt_gap, projection, value};
+use obcut_core::simplex::{ActiveSet, Gradient, Gram, kkt_gap, projection, value};
 use proptest::prelude::*;
 
 /// A row problem: anchors (d x n), hence a Gram of rank at most d, and a linear term.

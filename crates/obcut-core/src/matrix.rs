@@ -140,7 +140,7 @@ impl<'a, T: Copy> CsrRef<'a, T> {
     }
 
     /// Visits the stored entries of one row; the width of the indices is looked at once.
-    pub(crate) fn each(&self, i: usize, mut visit: impl FnMut(usize, T)) {
+    pub fn each(&self, i: usize, mut visit: impl FnMut(usize, T)) {
         let (start, end) = (self.offsets.at(i) as usize, self.offsets.at(i + 1) as usize);
         let values = &self.values[start..end];
         match self.columns {
@@ -154,7 +154,7 @@ impl<'a, T: Copy> CsrRef<'a, T> {
     }
 
     /// Whether the columns of every row rise, so that none is given twice.
-    pub(crate) fn is_canonical(&self) -> bool {
+    pub fn is_canonical(&self) -> bool {
         (0..self.n_rows()).all(|i| {
             let mut last = -1;
             let mut rising = true;
@@ -167,7 +167,7 @@ impl<'a, T: Copy> CsrRef<'a, T> {
     }
 
     /// A copy with rising columns, entries given twice added up.
-    pub(crate) fn canonical(&self) -> Csr<T>
+    pub fn canonical(&self) -> Csr<T>
     where
         T: std::ops::Add<Output = T>,
     {
@@ -244,7 +244,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Visits the values of a row with their columns; of a sparse one the stored entries.
-    pub(crate) fn each(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
+    pub fn each(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
         match self {
             Self::Dense32(x) => {
                 x.row(i).iter().enumerate().for_each(|(f, &v)| visit(f, f64::from(v)));

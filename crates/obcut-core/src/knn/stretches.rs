@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::knn::tests::with_job;
     use crate::matrix::Matrix;
-    use crate::params::Scale;
+    use crate::normalize::Scale;
 
     #[test]
     fn every_row_is_in_one_stretch_and_near_rows_are_together() {

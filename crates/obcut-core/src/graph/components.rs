@@ -8,18 +8,20 @@ const FRAGMENT: f64 = 0.1;
 const SOME_ROWS: f64 = 10.0;
 
 /// The pieces of a graph: a number for every anchor, and the weight of the samples in each piece.
-pub(crate) struct Components {
+pub struct Components {
+    /// Component of every anchor.
     pub of_anchor: Vec<u32>,
+    /// Weight of the rows in every component.
     pub mass: Vec<f64>,
 }
 
 /// Weight from which a piece can be one of k clusters.
-pub(crate) fn sizeable(weights: &[f64], k: usize) -> f64 {
+pub fn sizeable(weights: &[f64], k: usize) -> f64 {
     FRAGMENT * weights.iter().sum::<f64>() / k as f64
 }
 
 /// The same for the pieces of a graph: when exactly k of them have some rows, none of these is too small.
-pub(crate) fn sizeable_piece(pieces: &Components, weights: &[f64], k: usize) -> f64 {
+pub fn sizeable_piece(pieces: &Components, weights: &[f64], k: usize) -> f64 {
     let usual = sizeable(weights, k);
     let mut sorted = weights.to_vec();
     let middle = sorted.len() / 2;
@@ -32,14 +34,14 @@ pub(crate) fn sizeable_piece(pieces: &Components, weights: &[f64], k: usize) -> 
 }
 
 /// Pieces of a graph that can be one of k clusters.
-pub(crate) fn n_sizeable(graph: &Graph, weights: &[f64], k: usize) -> usize {
+pub fn n_sizeable(graph: &Graph, weights: &[f64], k: usize) -> usize {
     let smallest = sizeable(weights, k);
     components(graph, weights).mass.iter().filter(|&&mass| mass >= smallest).count()
 }
 
 /// Finds the pieces by joining the anchors that share a sample. Anchors without samples are pieces
 /// of mass zero. Pieces are numbered by their lowest anchor.
-pub(crate) fn components(graph: &Graph, weights: &[f64]) -> Components {
+pub fn components(graph: &Graph, weights: &[f64]) -> Components {
     let mut parent: Vec<u32> = (0..graph.n_cols as u32).collect();
     fn root(parent: &mut [u32], mut m: u32) -> u32 {
         while parent[m as usize] != m {

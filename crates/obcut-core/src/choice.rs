@@ -9,6 +9,55 @@ pub struct Choice {
     pub help: &'static str,
 }
 
+/// The values that a parameter takes, beside its special words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// The number of clusters: an integer, or a range to choose from.
+    Clusters,
+    /// Two integers, the second may be missing.
+    Range,
+    /// An integer of at least `min`.
+    Integer {
+        /// The smallest value.
+        min: u64,
+    },
+    /// A finite number.
+    Real {
+        /// The smallest value.
+        min: f64,
+        /// The largest value; infinity where there is none.
+        max: f64,
+        /// Whether the bounds themselves are excluded.
+        open: bool,
+    },
+    /// True or false.
+    Boolean,
+    /// One of a few words.
+    Choice(&'static [Choice]),
+    /// One of a few words, or a label for every row.
+    Labels(&'static [Choice]),
+    /// A table of anchors.
+    Anchors,
+}
+
+/// A type whose values a setting of another method can have.
+pub trait Valued {
+    /// The values.
+    const KIND: Kind;
+}
+
+impl Valued for usize {
+    const KIND: Kind = Kind::Integer { min: 0 };
+}
+
+impl Valued for f64 {
+    const KIND: Kind = Kind::Real { min: 0.0, max: f64::INFINITY, open: false };
+}
+
+impl Valued for bool {
+    const KIND: Kind = Kind::Boolean;
+}
+
 /// Declares an enum of named choices with `name`, `help`, `ALL`, `CHOICES`, `FromStr` and `Display`.
 ///
 /// The documentation of a variant is also its help text on the command line and in Python.
@@ -31,8 +80,8 @@ macro_rules! choices {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// The words of all choices, with their help texts.
-            pub const CHOICES: &'static [$crate::params::Choice] = &[
-                $($crate::params::Choice { name: $name, help: concat!($($help),+).trim_ascii() },)+
+            pub const CHOICES: &'static [$crate::choice::Choice] = &[
+                $($crate::choice::Choice { name: $name, help: concat!($($help),+).trim_ascii() },)+
             ];
 
             /// The word that names the choice in files, options and messages.
@@ -41,8 +90,8 @@ macro_rules! choices {
             }
         }
 
-        impl $crate::params::Valued for $type {
-            const KIND: $crate::params::Kind = $crate::params::Kind::Choice(Self::CHOICES);
+        impl $crate::choice::Valued for $type {
+            const KIND: $crate::choice::Kind = $crate::choice::Kind::Choice(Self::CHOICES);
         }
 
         impl ::std::fmt::Display for $type {

@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::linalg::gemm::{self, Real};
 use crate::linalg::simd::{self, vectorised};
 use crate::matrix::{DenseRef, Matrix, Samples};
+use crate::normalize::Scale;
 use crate::normalize::Scaling;
 use crate::parallel::Context;
-use crate::params::Scale;
 use crate::random::mix;
 
 /// Numbers that are copied to lie side by side, at most: beyond, memory matters more.
@@ -36,11 +36,19 @@ pub struct Table<'a> {
 
 /// Some rows of a table: a copy, scaled and side by side, of dense ones, a view of sparse ones.
 pub enum Gathered<'a> {
-    Copy { matrix: Matrix, scaling: Scaling },
+    /// A copy of the rows, with its scaling.
+    Copy {
+        /// The rows.
+        matrix: Matrix,
+        /// Their scaling.
+        scaling: Scaling,
+    },
+    /// Rows that are read in place.
     View(Table<'a>),
 }
 
 impl Gathered<'_> {
+    /// The rows as a table.
     pub fn table(&self) -> Result<Table<'_>, Error> {
         Ok(match self {
             Self::Copy { matrix, scaling } => Table::new(matrix.samples()?, scaling),
@@ -50,6 +58,7 @@ impl Gathered<'_> {
 }
 
 impl<'a> Table<'a> {
+    /// A view of samples that scales them while they are read.
     pub fn new(samples: Samples<'a>, scaling: &'a Scaling) -> Self {
         let zero = if samples.is_sparse() {
             let unit = scaling.kind.is_unit();
@@ -115,14 +124,17 @@ impl<'a> Table<'a> {
         Self { rows: Some(rows), plain: false, ..self.clone() }
     }
 
+    /// Number of rows.
     pub fn n(&self) -> usize {
         self.rows.as_ref().map_or(self.samples.n_rows(), Vec::len)
     }
 
+    /// Number of features.
     pub fn d(&self) -> usize {
         self.samples.n_cols()
     }
 
+    /// Whether the rows are stored sparse.
     pub fn is_sparse(&self) -> bool {
         self.samples.is_sparse()
     }

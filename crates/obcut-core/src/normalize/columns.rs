@@ -4,10 +4,10 @@ use super::{SPARSE_COUNTS, Scaling};
 use crate::error::{DataError, Error};
 use crate::linalg::gemm::Real;
 use crate::matrix::{CsrRef, DenseRef, Samples};
-use crate::params::Scale;
+use crate::normalize::Scale;
 
 /// The entries of a row, zeros possibly left out.
-pub(crate) trait Entries: Sync {
+pub trait Entries: Sync {
     fn shape(&self) -> (usize, usize);
     fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
 
@@ -76,26 +76,37 @@ impl<T: Real> Entries for CsrRef<'_, T> {
 }
 
 /// Per feature: range, weighted sum, number of entries seen.
-pub(crate) struct Columns {
+pub struct Columns {
+    /// The smallest stored value of every column.
     pub min: Vec<f64>,
+    /// The largest stored value of every column.
     pub max: Vec<f64>,
+    /// The weighted sum of every column.
     pub sum: Vec<f64>,
+    /// Number of stored values of every column.
     pub seen: Vec<u64>,
     /// Rows that were taken in whole, not counted in `seen`.
     pub whole: u64,
+    /// Number of zeros among the stored values.
     pub zeros: u64,
     /// Weight of the rows whose value is not zero.
     pub present: Vec<f64>,
     /// Whether a value is no whole number.
     pub fractions: bool,
+    /// Number of rows.
     pub rows: u64,
+    /// Sum of their weights.
     pub weight: f64,
+    /// Number of values that are not finite.
     pub bad: u64,
+    /// The first of them: row, column and value.
     pub first_bad: Option<(usize, usize, f64)>,
+    /// The first value that is too large: row, column and value.
     pub large: Option<(usize, usize, f64)>,
 }
 
 impl Columns {
+    /// The figures of no rows.
     pub fn new(d: usize) -> Self {
         Self {
             min: vec![f64::INFINITY; d],
@@ -114,6 +125,7 @@ impl Columns {
         }
     }
 
+    /// Adds the figures of further rows.
     pub fn merge(&mut self, other: Self) {
         for f in 0..self.min.len() {
             self.min[f] = self.min[f].min(other.min[f]);
@@ -226,7 +238,7 @@ impl Columns {
 }
 
 /// Sums that a second pass makes; none when the first tells all.
-pub(crate) fn second_len(kind: Scale, d: usize) -> usize {
+pub fn second_len(kind: Scale, d: usize) -> usize {
     match kind {
         Scale::Standard => 2 * d,
         Scale::UnitRows | Scale::Idf => d,
@@ -237,7 +249,7 @@ pub(crate) fn second_len(kind: Scale, d: usize) -> usize {
 /// What a row adds to those sums, per unit of weight. Standard: per feature the square of a stored entry
 /// about the mean, then one for being stored. Unit rows: the entries of the row at unit length, times their
 /// inverse document frequencies where those count.
-pub(crate) fn second_terms<E: Entries>(
+pub fn second_terms<E: Entries>(
     x: &E,
     i: usize,
     kind: Scale,

@@ -23,17 +23,21 @@ const MOST: (f64, f64) = (0.01, 0.99);
 
 /// Quantiles of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Quantiles {
-    /// 1, 25, 75 and 99 per cent.
+pub struct Quantiles {
+    /// The smallest of the usual values: the first percentile.
     pub low: f64,
+    /// The first quartile.
     pub first: f64,
+    /// The third quartile.
     pub third: f64,
+    /// The largest of the usual values: the 99th percentile.
     pub high: f64,
 }
 
 /// A column most of whose values lie in a sliver of its range.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Sliver {
+pub struct Sliver {
+    /// The column.
     pub column: usize,
     /// Share of the range that 98 % of the values lie in.
     pub share: f64,
@@ -55,7 +59,7 @@ impl Quantiles {
 }
 
 /// Quantiles of every column.
-pub(crate) fn quantiles(
+pub fn quantiles(
     samples: &Samples<'_>,
     weights: Option<&[f64]>,
     context: &Context<'_>,

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
+pub mod block;
+pub mod choice;
+pub mod error;
+pub mod graph;
+pub mod kmeans;
+pub mod knn;
+pub mod linalg;
+pub mod matrix;
+pub mod normalize;
+pub mod observer;
+pub mod parallel;
+pub mod random;
+pub mod reduce;
+pub mod simplex;
+pub mod table;
+pub mod units;
+
+pub use error::{DataError, Error, ModelError, ParamError, StateError};
+pub use graph::Graph;
+pub use matrix::{Csr, CsrRef, DenseRef, Ints, Matrix, Rows, Samples};
+pub use observer::{Observer, Progress, Silent, Stage};

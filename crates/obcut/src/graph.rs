@@ -1,0 +1,4 @@
+//! Bipartite graphs between rows and anchors.
+
+pub(crate) mod bipartite;
+pub(crate) mod layout;
