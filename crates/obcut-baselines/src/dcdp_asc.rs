@@ -81,7 +81,7 @@ impl Clusterer for DcdpAsc {
         let (n, d) = (samples.n_rows(), samples.n_cols());
         // How popular a row gets is not known yet: at worst with all others.
         check_memory("dcdp-asc", Natural::bytes(n, d, n), n, run)?;
-        let preparation = Preparation { scale: self.scale, may_move: true, may_turn: true };
+        let preparation = Preparation { scale: self.scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job, run))
     }
 }

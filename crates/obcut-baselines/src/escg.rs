@@ -68,7 +68,7 @@ impl Clusterer for Escg {
             + knn::search_bytes(n, d, neighbors)
             + 8.0 * (n as f64 * (width + 3 * k) as f64 + 4.0 * (width * width) as f64);
         check_memory("escg", needed, n, run)?;
-        let preparation = Preparation { scale, may_move: true, may_turn: true };
+        let preparation = Preparation { scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| {
             self.work(job, supernodes, neighbors)
         })

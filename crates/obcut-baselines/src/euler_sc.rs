@@ -67,7 +67,7 @@ impl Clusterer for EulerSc {
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
         let centers = 8.0 * 4.0 * k as f64 * width as f64;
         check_memory("eulersc", explicit::memory(n, width, k, run) + centers, n, run)?;
-        let preparation = Preparation { scale: self.scale, may_move: false, may_turn: false };
+        let preparation = Preparation { scale: self.scale, may_move: false, allow_rotation: false };
         job::run(samples, k, run, observer, preparation, |job| {
             let single = job.n > MANY_ROWS && SINGLE.contains(&self.alpha);
             if single { self.work::<f32>(job) } else { self.work::<f64>(job) }

@@ -91,7 +91,7 @@ impl Clusterer for FastEsc {
         check_memory("fastesc", 8.0 * points, n, run)?;
         let width = self.draw_from(n).width();
         check_memory("fastesc", explicit::memory(n, width, k, run) + 8.0 * points, n, run)?;
-        let preparation = Preparation { scale: self.scale, may_move: true, may_turn: true };
+        let preparation = Preparation { scale: self.scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| {
             if job.n > MANY_ROWS { self.work::<f32>(job) } else { self.work::<f64>(job) }
         })

@@ -1,14 +1,13 @@
 //! What every method starts from and ends with: checked and scaled rows in, numbered labels out.
 
-use obcut::clusterer::check_size;
-use obcut::solver::trace::Clock;
 use obcut::{
     Clustering, DenseRef, Error, Observer, ParamError, Run, Samples, Scale, Stage, Warning,
 };
 use obcut_core::normalize::Scaling;
+use obcut_core::observer::Clock;
 use obcut_core::parallel::Context;
 use obcut_core::random::Stream;
-use obcut_core::reduce::{self, Reduced};
+use obcut_core::reduce::{self, RankReduced};
 use obcut_core::table::Table;
 
 /// Rows, and all that is needed to work on them.
@@ -47,9 +46,9 @@ pub(crate) struct Preparation {
     /// Whether the rows may be moved: true for methods that go by distances, which then keep more
     /// digits; false for those that go by inner products.
     pub may_move: bool,
-    /// Whether the axes may be turned: true for methods that go by distances or inner products, which
+    /// Whether the axes may be rotated: true for methods that go by distances or inner products, which
     /// a wide table then gives in as many columns as it has rows; false for those that look at single features.
-    pub may_turn: bool,
+    pub allow_rotation: bool,
 }
 
 /// Runs a method: checks, scales, works, numbers the labels.
@@ -61,7 +60,7 @@ pub(crate) fn run(
     preparation: Preparation,
     work: impl FnOnce(&mut Job<'_>) -> Result<Vec<u32>, Error> + Send,
 ) -> Result<Clustering, Error> {
-    check_size(samples, k)?;
+    samples.check_clusters(k)?;
     let n = samples.n_rows();
     samples.with_canonical(|samples| {
         Context::run(run.threads, observer, |context| {
@@ -70,15 +69,15 @@ pub(crate) fn run(
             let scaling = clock.time(Stage::Prepare, || scaling(samples, preparation, &context))?;
             let full = Table::new(*samples, &scaling);
             // Half of the memory: the method itself needs some.
-            let turn = preparation.may_turn
-                && Reduced::pays(&full)
-                && Reduced::bytes(&full, context.n_threads()) <= 0.5 * run.memory as f64;
-            let turned = clock.time(Stage::Prepare, || match turn {
-                true => reduce::turned(&full, &context),
+            let turn = preparation.allow_rotation
+                && RankReduced::pays(&full)
+                && RankReduced::bytes(&full, context.n_threads()) <= 0.5 * run.memory as f64;
+            let rotated = clock.time(Stage::Prepare, || match turn {
+                true => reduce::rotated(&full, &context),
                 false => Ok(None),
             })?;
-            let as_it_is = Scaling::identity(turned.as_ref().map_or(0, |(_, d)| *d));
-            let table = match &turned {
+            let as_it_is = Scaling::identity(rotated.as_ref().map_or(0, |(_, d)| *d));
+            let table = match &rotated {
                 Some((rows, d)) => Table::new(DenseRef::new(rows, n, *d)?.into(), &as_it_is),
                 None => full,
             };
@@ -144,8 +143,8 @@ mod tests {
     use super::*;
 
     /// Columns and inner products of the rows that a method gets to see.
-    fn seen(matrix: &Matrix, may_turn: bool, run: &Run) -> (usize, Vec<f64>) {
-        let preparation = Preparation { scale: Scale::None, may_move: false, may_turn };
+    fn seen(matrix: &Matrix, allow_rotation: bool, run: &Run) -> (usize, Vec<f64>) {
+        let preparation = Preparation { scale: Scale::None, may_move: false, allow_rotation };
         let mut out = (0, Vec::new());
         let samples = matrix.samples().unwrap();
         super::run(&samples, 2, run, &Silent, preparation, |job| {

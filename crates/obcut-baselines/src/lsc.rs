@@ -76,7 +76,7 @@ impl Clusterer for Lsc {
         let needed =
             8.0 * (n * (2 * r + 2 * (k + 1)) + 3 * p * p + 2 * p * samples.n_cols()) as f64;
         check_memory("lsc", needed, n, run)?;
-        let preparation = Preparation { scale: self.scale, may_move: true, may_turn: true };
+        let preparation = Preparation { scale: self.scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job, p, r.min(p)))
     }
 }

@@ -29,7 +29,7 @@ impl Clusterer for KMeans {
         let Self { n_init, iterations, scale } = *self;
         require(n_init > 0, "n_init", n_init, "1 or more")?;
         require(iterations > 0, "iterations", iterations, "1 or more")?;
-        let preparation = Preparation { scale, may_move: true, may_turn: true };
+        let preparation = Preparation { scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| {
             let flavour = Flavour::greedy(iterations, n_init);
             job.time(Stage::KMeans, |job| {

@@ -69,7 +69,7 @@ impl Clusterer for Rksc {
         let count = max_neighbors.min(n.saturating_sub(2)).max(1);
         let needed = bytes(n, d, count, vectors, k);
         check_memory("rksc", needed, n, run)?;
-        let preparation = Preparation { scale, may_move: true, may_turn: true };
+        let preparation = Preparation { scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job, count, vectors))
     }
 }

@@ -75,7 +75,7 @@ impl Clusterer for Ssc {
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
         let (n, d) = (samples.n_rows(), samples.n_cols());
         check_memory("ssc", self.bytes(n, d, k), n, run)?;
-        let preparation = Preparation { scale: self.scale, may_move: false, may_turn: false };
+        let preparation = Preparation { scale: self.scale, may_move: false, allow_rotation: false };
         job::run(samples, k, run, observer, preparation, |job| self.work(job))
     }
 }

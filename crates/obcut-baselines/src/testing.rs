@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use obcut::solver::trace::Clock;
 use obcut::{Error, Matrix, Scale, Silent};
 use obcut_core::normalize::Scaling;
+use obcut_core::observer::Clock;
 use obcut_core::parallel::Context;
 use obcut_core::random::Stream;
 use obcut_core::table::Table;

@@ -59,7 +59,7 @@ impl Clusterer for USpec {
         let needed =
             8.0 * (n * (2 * self.neighbors + 2 * k) + 3 * p * p + 2 * (sample + p) * d) as f64;
         check_memory("u-spec", needed, n, run)?;
-        let preparation = Preparation { scale: self.scale, may_move: true, may_turn: true };
+        let preparation = Preparation { scale: self.scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job, p))
     }
 }

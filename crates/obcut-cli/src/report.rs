@@ -95,7 +95,7 @@ impl ClusterFacts {
 pub struct ExplanationFacts<'a> {
     clusters: Vec<ClusterDetail<'a>>,
     /// Graphs and starts, when the graph was chosen.
-    pub tried: &'a [obcut::Tried],
+    pub tried: &'a [obcut::CandidateScore],
     k_path: Option<&'a obcut::KPath>,
     /// Agreement with the clusters of resamples, where it was asked for.
     stability: Option<f64>,
@@ -153,14 +153,14 @@ impl<'a> ExplanationFacts<'a> {
     }
 
     /// The candidate that was kept, when there was a choice.
-    pub fn kept(&self) -> Option<&'a obcut::Tried> {
+    pub fn kept(&self) -> Option<&'a obcut::CandidateScore> {
         self.tried.iter().find(|t| t.kept)
     }
 
     /// A line on the choice of k, if it was chosen.
     pub fn tell_path(&self, card: &mut Card) {
         let Some(path) = self.k_path else { return };
-        let mut best: Vec<&obcut::KTried> = path.tried.iter().collect();
+        let mut best: Vec<&obcut::KScore> = path.tried.iter().collect();
         best.sort_by(|a, b| b.score.total_cmp(&a.score));
         let best: Vec<String> =
             best.iter().take(5).map(|t| format!("{} ({:.3})", t.n_clusters, t.score)).collect();
@@ -221,12 +221,12 @@ impl<'a> ExplanationFacts<'a> {
 
 /// The best of all candidates of one kind.
 struct BestOfKind<'a> {
-    best: &'a obcut::Tried,
+    best: &'a obcut::CandidateScore,
     count: usize,
 }
 
 /// The best candidate of every kind, the best kind first.
-fn best_of_kind(tried: &[obcut::Tried]) -> Vec<BestOfKind<'_>> {
+fn best_of_kind(tried: &[obcut::CandidateScore]) -> Vec<BestOfKind<'_>> {
     let mut kinds: Vec<BestOfKind<'_>> = Vec::new();
     for t in tried {
         match kinds.iter_mut().find(|kind| kind.best.graph == t.graph) {

@@ -3,8 +3,6 @@
 //! Messages name parameters between backticks. A front end replaces them by what its users type, see
 //! [`crate::params::spell`].
 
-use crate::normalize::Scale;
-
 /// Any failure of a fit, a prediction or a model file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -135,7 +133,7 @@ pub enum ParamError {
     )]
     CosineScale {
         /// The scaling asked for.
-        scale: Scale,
+        scale: &'static str,
     },
     /// The number of clusters cannot be chosen on given anchors.
     #[error(

@@ -2,8 +2,7 @@
 
 pub mod components;
 pub mod neighbors;
-mod sparse;
 pub mod spectral;
 pub mod tree;
 
-pub use sparse::Graph;
+pub use crate::sparse::Graph;

@@ -14,7 +14,9 @@ pub mod observer;
 pub mod parallel;
 pub mod random;
 pub mod reduce;
+pub mod scaling;
 pub mod simplex;
+mod sparse;
 pub mod table;
 pub mod units;
 

@@ -1,7 +1,7 @@
 //! The matrices that callers hold: N × d samples, dense or sparse, single or double precision,
 //! borrowed. Row-major N × d read column by column *is* the paper's d × N, so nothing is copied.
 
-use crate::error::{DataError, Error};
+use crate::error::{DataError, Error, ParamError};
 
 /// A dense row-major matrix, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -275,6 +275,24 @@ impl<'a> Samples<'a> {
             }
             _ => work(self),
         }
+    }
+
+    /// Whether `n_clusters` can be made from the samples, by their number alone.
+    ///
+    /// # Errors
+    /// When the table is empty, or has fewer rows than clusters.
+    pub fn check_clusters(&self, n_clusters: usize) -> Result<(), Error> {
+        let (n_rows, n_cols) = (self.n_rows(), self.n_cols());
+        if n_rows == 0 || n_cols == 0 {
+            return Err(DataError::Empty { n_rows, n_cols }.into());
+        }
+        if n_clusters == 0 {
+            return Err(ParamError::NoClusters.into());
+        }
+        if n_clusters > n_rows {
+            return Err(ParamError::TooManyClusters { n_clusters, n_samples: n_rows }.into());
+        }
+        Ok(())
     }
 
     /// Whether the matrix is stored sparse.

@@ -8,17 +8,14 @@
 //! same to the method for the reason above.
 
 mod columns;
-mod scale;
 mod spread;
-
-use serde::{Deserialize, Serialize};
 
 use crate::error::{DataError, Error};
 use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
 use crate::parallel::Context;
+pub use crate::scaling::{Scale, Scaling};
 pub use columns::{Columns, second_len, second_terms};
-pub use scale::Scale;
 
 use columns::{Entries, add_entries};
 pub use spread::{Quantiles, Sliver, quantiles};
@@ -30,28 +27,7 @@ const LIMIT: f64 = 1e150;
 /// The same for single precision that is not rescaled.
 const LIMIT_F32: f64 = 1e15;
 
-/// What is done to a row: `(x - shift) * factor` by feature, or `y / |y| - shift` with `y = x * factor` for
-/// unit rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scaling {
-    /// Which scaling, never `Auto`.
-    pub kind: Scale,
-    /// What is subtracted from every feature.
-    pub shift: Vec<f64>,
-    /// What every feature is then multiplied by.
-    pub factor: Vec<f64>,
-    /// Whether rows of single precision are multiplied in double precision. It costs nothing worth speaking
-    /// of on small tables, and their labels do not hang on the precision they came in.
-    #[serde(default)]
-    pub double: bool,
-}
-
 impl Scaling {
-    /// No scaling, no shift: rows as they are.
-    pub fn identity(d: usize) -> Self {
-        Self { kind: Scale::None, shift: vec![0.0; d], factor: vec![1.0; d], double: false }
-    }
-
     /// Fits the scaling on the rows of positive weight, after checking that every value is finite.
     pub fn fit(
         samples: &Samples<'_>,
@@ -137,40 +113,6 @@ impl Scaling {
             _ => scaling.shift.fill(0.0),
         }
         Ok(scaling)
-    }
-
-    /// Moves points given in the units of the data into the scaled space, in place.
-    pub fn apply(&self, points: &mut [f64]) {
-        let d = self.shift.len();
-        for point in points.chunks_exact_mut(d) {
-            if self.kind.is_unit() {
-                point.iter_mut().zip(&self.factor).for_each(|(v, f)| *v *= f);
-                let norm = point.iter().map(|v| v * v).sum::<f64>().sqrt();
-                let inverse = if norm > 0.0 { 1.0 / norm } else { 0.0 };
-                point.iter_mut().zip(&self.shift).for_each(|(v, s)| *v = *v * inverse - s);
-            } else {
-                for f in 0..d {
-                    point[f] = (point[f] - self.shift[f]) * self.factor[f];
-                }
-            }
-        }
-    }
-
-    /// Moves points of the scaled space back to the units of the data. Unit rows stay on the unit
-    /// scale, constant features take their constant.
-    pub fn undo(&self, points: &mut [f64]) {
-        let d = self.shift.len();
-        for point in points.chunks_exact_mut(d) {
-            for f in 0..d {
-                point[f] = if self.kind.is_unit() {
-                    point[f] + self.shift[f]
-                } else if self.factor[f] > 0.0 {
-                    point[f] / self.factor[f] + self.shift[f]
-                } else {
-                    self.shift[f]
-                };
-            }
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Progress and cancellation. The library prints nothing; it tells an [`Observer`].
 
+use std::time::Instant;
+
 /// A step of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -94,5 +96,33 @@ impl Observer for Silent {}
 impl Observer for std::sync::atomic::AtomicBool {
     fn cancelled(&self) -> bool {
         self.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// Adds up seconds per stage.
+#[derive(Default)]
+pub struct Clock {
+    seconds: Vec<(Stage, f64)>,
+}
+
+impl Clock {
+    /// Runs `work` and books its time under `stage`.
+    pub fn time<R>(&mut self, stage: Stage, work: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = work();
+        self.book(stage, start.elapsed().as_secs_f64());
+        result
+    }
+
+    fn book(&mut self, stage: Stage, seconds: f64) {
+        match self.seconds.iter_mut().find(|(s, _)| *s == stage) {
+            Some((_, total)) => *total += seconds,
+            None => self.seconds.push((stage, seconds)),
+        }
+    }
+
+    /// The seconds of every stage, in the order of their first appearance.
+    pub fn finish(self) -> Vec<(String, f64)> {
+        self.seconds.into_iter().map(|(s, t)| (s.name().to_string(), t)).collect()
     }
 }

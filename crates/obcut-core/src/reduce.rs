@@ -9,7 +9,9 @@ use crate::block::{BLOCK, Scratch};
 use crate::error::Error;
 use crate::linalg::simd::vectorised;
 use crate::linalg::{factor, gemm};
+use crate::matrix::DenseRef;
 use crate::parallel::Context;
+use crate::scaling::Scaling;
 use crate::table::Table;
 use crate::units::Units;
 
@@ -23,7 +25,7 @@ const WIDE: usize = 3;
 const REDUCED_ROWS: usize = 5000;
 
 /// The rows in N columns.
-pub struct Reduced {
+pub struct RankReduced {
     /// Rows, and columns.
     pub n: usize,
     /// L, n × n row-major, lower triangle.
@@ -32,6 +34,8 @@ pub struct Reduced {
     empty: Vec<usize>,
     /// Largest over smallest squared length of the others.
     spread: f64,
+    /// The rows need no scaling.
+    unscaled: Scaling,
 }
 
 /// Squared lengths that differ by more than this: the ridge, which goes by their mean, is no longer small for the
@@ -41,12 +45,12 @@ const SPREAD: f64 = 1e8;
 /// The rows of a wide table in as many columns as there are distinct rows, and that number: for methods that go by
 /// distances or inner products and take no points back. Equal rows stay equal, and rows of zeros are zeros. `None`
 /// where rounding would show.
-pub fn turned(
+pub fn rotated(
     table: &Table<'_>,
     context: &Context<'_>,
 ) -> Result<Option<(Vec<f64>, usize)>, Error> {
     let units = Units::new(table, None, context)?;
-    let mut reduced = match Reduced::new(&table.subset(&units.first), context) {
+    let mut reduced = match RankReduced::new(&table.subset(&units.first), context) {
         Ok(reduced) if reduced.spread <= SPREAD => reduced,
         Ok(_) | Err(Error::Numeric { .. }) => return Ok(None),
         Err(other) => return Err(other),
@@ -61,7 +65,7 @@ pub fn turned(
     Ok(Some((units.of_row.iter().flat_map(row).copied().collect(), m)))
 }
 
-impl Reduced {
+impl RankReduced {
     /// Whether a table is wide enough, dense, and of few rows.
     pub fn pays(table: &Table<'_>) -> bool {
         let (n, d) = (table.n(), table.d());
@@ -89,7 +93,12 @@ impl Reduced {
             stage: "reduction of a wide table",
             detail: "the matrix of inner products has no Cholesky factor".into(),
         })?;
-        Ok(Self { n, rows, empty, spread })
+        Ok(Self { n, rows, empty, spread, unscaled: Scaling::identity(n) })
+    }
+
+    /// The rows as a table.
+    pub fn table(&self) -> Result<Table<'_>, Error> {
+        Ok(Table::new(DenseRef::new(&self.rows, self.n, self.n)?.into(), &self.unscaled))
     }
 
     /// Points of the small space (m × n) as points of the table (m × d).
@@ -159,8 +168,6 @@ fn inner_products(table: &Table<'_>, context: &Context<'_>) -> Result<Vec<f64>, 
 mod tests {
     use super::*;
     use crate::linalg::simd;
-    use crate::matrix::DenseRef;
-    use crate::normalize::Scaling;
     use crate::observer::Silent;
     use crate::random::Stream;
 
@@ -171,7 +178,7 @@ mod tests {
         let scaling = Scaling::identity(d);
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
         let context = Context::new(2, &Silent).unwrap();
-        let reduced = Reduced::new(&table, &context).unwrap();
+        let reduced = RankReduced::new(&table, &context).unwrap();
         for (i, j) in [(0, 0), (3, 77), (149, 2), (130, 129)] {
             let full = simd::dot(&x[i * d..(i + 1) * d], &x[j * d..(j + 1) * d]);
             let small =
@@ -196,7 +203,7 @@ mod tests {
         let context = Context::new(2, &Silent).unwrap();
         let of = |x: &[f64]| {
             let table = Table::new(DenseRef::new(x, n, d).unwrap().into(), &scaling);
-            turned(&table, &context).unwrap()
+            rotated(&table, &context).unwrap()
         };
         let (rows, m) = of(&x).unwrap();
         assert_eq!(m, n - 3);

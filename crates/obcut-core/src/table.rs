@@ -7,31 +7,44 @@
 
 use std::ops::Range;
 
-use crate::block::{BLOCK, Block, Kernel, Loaded, Points, Products, Rows, Scratch};
 use crate::error::Error;
-use crate::linalg::gemm::{self, Real};
+use crate::linalg::gemm::Real;
 use crate::linalg::simd::{self, vectorised};
 use crate::matrix::{DenseRef, Matrix, Samples};
-use crate::normalize::Scale;
-use crate::normalize::Scaling;
 use crate::parallel::Context;
 use crate::random::mix;
+use crate::scaling::{Scale, Scaling};
 
 /// Numbers that are copied to lie side by side, at most: beyond, memory matters more.
 const LARGEST_COPY: usize = 16_000_000;
 
+/// Buffers of one thread.
+#[derive(Default)]
+pub struct Scratch {
+    /// Scaled rows in single precision.
+    pub x32: Vec<f32>,
+    /// Products in single precision.
+    pub out32: Vec<f32>,
+    /// Scaled rows in double precision.
+    pub x64: Vec<f64>,
+    /// Products in double precision.
+    pub out: Vec<f64>,
+    /// One scaled row.
+    pub row: Vec<f64>,
+}
+
 /// Rows of a matrix, scaled when they are read.
 #[derive(Clone)]
 pub struct Table<'a> {
-    samples: Samples<'a>,
-    scaling: &'a Scaling,
+    pub(crate) samples: Samples<'a>,
+    pub(crate) scaling: &'a Scaling,
     /// Rows of the matrix that take part; `None` means all.
     rows: Option<Vec<u32>>,
     /// Scaled value of an entry that is not stored (sparse only), and the sum of their squares.
-    zero: Vec<f64>,
+    pub(crate) zero: Vec<f64>,
     zero_norm: f64,
     /// Whether the rows are used as they lie in memory.
-    plain: bool,
+    pub(crate) plain: bool,
 }
 
 /// Some rows of a table: a copy, scaled and side by side, of dense ones, a view of sparse ones.
@@ -139,147 +152,12 @@ impl<'a> Table<'a> {
         self.samples.is_sparse()
     }
 
-    fn source(&self, i: usize) -> usize {
+    pub(crate) fn source(&self, i: usize) -> usize {
         self.rows.as_ref().map_or(i, |rows| rows[i] as usize)
     }
 
-    /// Makes points (M × d) ready for products with the rows.
-    pub fn points(&self, values: Vec<f64>) -> Points {
-        let d = self.d();
-        let n = values.len() / d.max(1);
-        let norms: Vec<f64> = values.chunks_exact(d).map(|a| simd::dot(a, a)).collect();
-        let kernel = match self.samples {
-            Samples::Dense32(_) if !self.scaling.double => Kernel::Single {
-                values: values.iter().map(|&v| v as f32).collect(),
-                half_norms: norms.iter().map(|&v| (0.5 * v) as f32).collect(),
-            },
-            Samples::Dense32(_) | Samples::Dense64(_) => {
-                Kernel::Double(norms.iter().map(|v| 0.5 * v).collect())
-            }
-            Samples::Sparse32(_) | Samples::Sparse64(_) => {
-                let mut by_feature = vec![0.0; d * n];
-                for (m, a) in values.chunks_exact(d).enumerate() {
-                    for f in 0..d {
-                        by_feature[f * n + m] = a[f] * self.scaling.factor[f];
-                    }
-                }
-                let offset = values.chunks_exact(d).map(|a| simd::dot(a, &self.zero)).collect();
-                let half_norms = norms.iter().map(|v| 0.5 * v).collect();
-                Kernel::Sparse { by_feature, offset, half_norms }
-            }
-        };
-        Points { values, n, norms, kernel }
-    }
-
-    /// The rows of a block (at most [`BLOCK`]).
-    pub fn load<'s>(&'s self, block: Range<usize>, scratch: &'s mut Scratch) -> Loaded<'s> {
-        let start = block.start;
-        let rows = match &self.samples {
-            Samples::Dense32(x) if self.scaling.double => {
-                Rows::Double(self.fill_block(x, block, &mut scratch.x64))
-            }
-            Samples::Dense32(x) => Rows::Single(self.load_block(x, block, &mut scratch.x32)),
-            Samples::Dense64(x) => Rows::Double(self.load_block(x, block, &mut scratch.x64)),
-            _ => Rows::Sparse,
-        };
-        Loaded { table: self, start, rows }
-    }
-
-    /// The rows of a block (at most [`BLOCK`]) and their products with points.
-    pub fn block<'s>(
-        &'s self,
-        block: Range<usize>,
-        points: &'s Points,
-        scratch: &'s mut Scratch,
-    ) -> Block<'s> {
-        debug_assert!(block.len() <= BLOCK);
-        let (m, d, start) = (points.n, self.d(), block.start);
-        let Scratch { x32, out32, x64, out, .. } = scratch;
-        let (rows, products) = match (&self.samples, &points.kernel) {
-            (Samples::Dense32(x), Kernel::Single { values, half_norms }) => {
-                out32.resize(BLOCK * m, 0.0);
-                let x = self.load_block(x, block, x32);
-                gemm::times_transposed(x, values, out32, (BLOCK, m, d));
-                (Rows::Single(x), Products::Single { values: out32, points: values, half_norms })
-            }
-            (Samples::Dense32(_) | Samples::Dense64(_), Kernel::Double(half_norms)) => {
-                out.resize(BLOCK * m, 0.0);
-                let x = match &self.samples {
-                    Samples::Dense32(x) => self.fill_block(x, block, x64),
-                    Samples::Dense64(x) => self.load_block(x, block, x64),
-                    _ => unreachable!("the rows are dense"),
-                };
-                gemm::times_transposed(x, &points.values, out, (BLOCK, m, d));
-                (Rows::Double(x), Products::Double { values: out, half_norms })
-            }
-            (_, Kernel::Sparse { by_feature, offset, half_norms }) => {
-                out.resize(BLOCK * m, 0.0);
-                vectorised(
-                    #[inline(always)]
-                    || {
-                        for (i, out) in block.zip(out.chunks_exact_mut(m)) {
-                            out.copy_from_slice(offset);
-                            let inverse = self.row_factor(i);
-                            self.stored(i, |f, v| {
-                                simd::axpy(v * inverse, &by_feature[f * m..(f + 1) * m], out);
-                            });
-                        }
-                    },
-                );
-                (Rows::Sparse, Products::Double { values: out, half_norms })
-            }
-            _ => unreachable!("points are made by the table they are used with"),
-        };
-        Block { loaded: Loaded { table: self, start, rows }, points, products }
-    }
-
-    /// The scaled rows of a block, as they lie in memory or in the buffer; rows past the end are zero.
-    fn load_block<'s, T: Real>(
-        &self,
-        x: &DenseRef<'s, T>,
-        block: Range<usize>,
-        buffer: &'s mut Vec<T>,
-    ) -> &'s [T] {
-        match self.lies_ready(x, &block) {
-            Some(rows) => rows,
-            None => self.fill_block(x, block, buffer),
-        }
-    }
-
-    /// The scaled rows of a block in the buffer; rows past the end are zero.
-    fn fill_block<'s, T: Real, U: Real>(
-        &self,
-        x: &DenseRef<'_, T>,
-        block: Range<usize>,
-        buffer: &'s mut Vec<U>,
-    ) -> &'s [U] {
-        let d = self.d();
-        buffer.resize(BLOCK * d, U::from_f64(0.0));
-        let rows = block.len();
-        vectorised(
-            #[inline(always)]
-            || {
-                for (r, i) in block.enumerate() {
-                    self.load_row(x.row(self.source(i)), &mut buffer[r * d..(r + 1) * d]);
-                }
-            },
-        );
-        buffer[rows * d..BLOCK * d].fill(U::from_f64(0.0));
-        buffer
-    }
-
-    /// The rows of a block when they can be used in place.
-    fn lies_ready<'s, T: Real>(
-        &self,
-        x: &DenseRef<'s, T>,
-        block: &Range<usize>,
-    ) -> Option<&'s [T]> {
-        let d = self.d();
-        (self.plain && block.len() == BLOCK).then(|| &x.values()[block.start * d..block.end * d])
-    }
-
     #[inline(always)]
-    fn load_row<T: Real, U: Real>(&self, x: &[T], out: &mut [U]) {
+    pub(crate) fn load_row<T: Real, U: Real>(&self, x: &[T], out: &mut [U]) {
         let Scaling { kind, shift, factor, .. } = self.scaling;
         if kind.is_unit() {
             let scaled = |(v, f): (&T, &f64)| v.to_f64() * f;
@@ -296,7 +174,7 @@ impl<'a> Table<'a> {
     }
 
     /// 1/|x| when rows are scaled to unit length, else 1 (sparse rows).
-    fn row_factor(&self, i: usize) -> f64 {
+    pub(crate) fn row_factor(&self, i: usize) -> f64 {
         if !self.scaling.kind.is_unit() {
             return 1.0;
         }
@@ -306,7 +184,7 @@ impl<'a> Table<'a> {
     }
 
     /// Visits the stored entries of a sparse row, unscaled.
-    fn stored(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
+    pub(crate) fn stored(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
         let row = self.source(i);
         match &self.samples {
             Samples::Sparse32(x) => x.each(row, |f, v| visit(f, f64::from(v))),
@@ -466,6 +344,7 @@ impl<'a> Table<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::BLOCK;
     use crate::matrix::{Csr, CsrRef, Ints};
     use crate::observer::Silent;
     use crate::parallel::Context;

@@ -267,7 +267,7 @@ pub fn fit_rows<'py>(
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
     let store = InMemory::new(n_rows);
     let mut found = watched(py, listener, |watch| {
-        large::fit_rows(&source, weights, &params, watch, &store, None)
+        obcut::fit_rows(&source, weights, &params, watch, &store, None)
     })?;
     found.model.set_feature_names(names.unwrap_or_default());
     outcome(py, obcut::Fit::of_rows(&store.finish(), found))

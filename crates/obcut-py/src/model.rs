@@ -204,7 +204,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let samples = table.samples()?;
         let n = samples.n_rows();
-        let found = watched(py, None, |watch| self.0.plane(&samples, threads, watch))?;
+        let found = watched(py, None, |watch| self.0.layout_2d(&samples, threads, watch))?;
         PyArray1::from_vec(py, found).reshape([n, 2])
     }
 

@@ -191,21 +191,15 @@ impl Sketch {
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
         let k = model.n_clusters();
-        let typical = model.typical_rows(
-            rows.samples,
-            rows.labels,
-            rows.weights,
-            TYPICAL,
-            threads,
-            observer,
-        )?;
+        let typical =
+            model.medoids(rows.samples, rows.labels, rows.weights, TYPICAL, threads, observer)?;
         let chosen = spread(rows.labels, k, MAP_ROWS);
         let mut map = Map::default();
         let mut links = LinkCells::new(model, &chosen, rows.labels);
         for part in chosen.chunks(batch(rows.samples.n_cols())) {
             let picked = Picked::new(rows.samples, part);
             let samples = picked.samples()?;
-            let places = model.plane(&samples, threads, observer)?;
+            let places = model.layout_2d(&samples, threads, observer)?;
             let graph = model.transform(&samples, threads, observer)?;
             for (i, &row) in part.iter().enumerate() {
                 let (columns, values) = graph.row(i);

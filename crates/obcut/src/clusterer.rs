@@ -1,8 +1,7 @@
 //! One face for all methods: samples in, labels out.
 
-use crate::params::Params;
 use crate::warning::Warning;
-use obcut_core::error::{DataError, Error, ParamError};
+use obcut_core::error::Error;
 use obcut_core::matrix::Samples;
 use obcut_core::observer::Observer;
 
@@ -50,39 +49,4 @@ pub trait Clusterer: Send + Sync {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error>;
-}
-
-/// An error unless `n_clusters` can be made from the samples, by their number alone.
-#[doc(hidden)]
-pub fn check_size(samples: &Samples<'_>, n_clusters: usize) -> Result<(), Error> {
-    let (n_rows, n_cols) = (samples.n_rows(), samples.n_cols());
-    if n_rows == 0 || n_cols == 0 {
-        return Err(DataError::Empty { n_rows, n_cols }.into());
-    }
-    if n_clusters == 0 {
-        return Err(ParamError::NoClusters.into());
-    }
-    if n_clusters > n_rows {
-        return Err(ParamError::TooManyClusters { n_clusters, n_samples: n_rows }.into());
-    }
-    Ok(())
-}
-
-impl Clusterer for Params {
-    fn cluster(
-        &self,
-        samples: &Samples<'_>,
-        n_clusters: usize,
-        run: &Run,
-        observer: &dyn Observer,
-    ) -> Result<Clustering, Error> {
-        let params = Self { n_clusters, seed: run.seed, threads: run.threads, ..self.clone() };
-        let found = crate::fit(samples, None, &params, observer)?;
-        Ok(Clustering {
-            n_clusters: found.model.n_clusters(),
-            labels: found.labels,
-            seconds: found.trace.seconds,
-            warnings: found.warnings,
-        })
-    }
 }

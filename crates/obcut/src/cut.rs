@@ -4,13 +4,13 @@
 //! Rows are scaled to sum one, as the rows of B do; columns are weighted by degree. Rows and columns
 //! without edges get the label of the largest cluster.
 
+use crate::model::column_labels;
+use crate::model::rule::{Rule, has_empty};
 use crate::params::AnchorWeights;
-use crate::solver::cutting::{self, Visits};
-use crate::solver::model::column_labels;
-use crate::solver::rule::{Rule, has_empty};
-use crate::solver::score::score;
-use crate::solver::trace::StopReason;
-use crate::solver::update::labels::fill_empty;
+use crate::records::StopReason;
+use crate::score::score;
+use crate::update::cutting::{self, Visits};
+use crate::update::labels::fill_empty;
 use crate::warning::Warning;
 use obcut_core::error::{DataError, Error, ParamError};
 use obcut_core::graph::{Graph, spectral};
@@ -150,7 +150,7 @@ fn cut_checked(
     let (_, labels, turns, n_fragments) = best.expect("n_init > 0 was checked");
     debug_assert!(!has_empty(&labels, k));
     let rule = Rule::at(&edges, &labels, &weights, &columns, k, &context)?;
-    let largest = crate::solver::rule::best(&rule.sizes) as u32;
+    let largest = crate::model::rule::best(&rule.sizes) as u32;
     let mut row_labels = vec![largest; n];
     keep.iter().zip(&labels).for_each(|(&i, &l)| row_labels[i] = l);
     let degrees = edges.degrees(&weights);

@@ -1,6 +1,5 @@
 //! k-means on its own: what the graphs are built from, for those who want no more.
 
-use crate::clusterer::check_size;
 use crate::params::Scale;
 use obcut_core::error::{DataError, Error};
 use obcut_core::kmeans::{self, Schedule, Seeding, Weighted};
@@ -79,7 +78,7 @@ pub fn k_means(
     params: &KMeansParams,
     observer: &dyn Observer,
 ) -> Result<KMeansFit, Error> {
-    check_size(samples, params.n_clusters)?;
+    samples.check_clusters(params.n_clusters)?;
     samples.with_canonical(|samples| {
         Context::run(params.threads, observer, |context| fitted(samples, params, &context))
     })

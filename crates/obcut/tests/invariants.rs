@@ -133,7 +133,7 @@ fn the_score_of_a_model_weighs_rows_as_copies() {
     assert!((weighted - copied).abs() < 1e-12 && weighted > 0.9, "{weighted} {copied}");
     assert!(found.model.score(&samples, Some(&weights[1..]), 1, &Silent).is_err());
     // The discs of two clusters lie above each other, and the moons share no anchor.
-    let places = found.model.plane(&samples, 1, &Silent).unwrap();
+    let places = found.model.layout_2d(&samples, 1, &Silent).unwrap();
     let above = |i: usize| places[2 * i + 1] > 0.0;
     let same = (0..300).filter(|&i| above(i) == (data.labels[i] == 0)).count();
     assert!(same == 0 || same == 300, "{same}");

@@ -8,7 +8,7 @@ use obcut::large::{self, Large, Next, NoStore, Partial, Piece, Store, Task};
 use obcut::metrics::{Average, nmi};
 use obcut::{
     Csr, DataError, DenseRef, Error, Fit, GraphKind, Learn, Matrix, Observer, Params, RowScore,
-    RowSource, Samples, Scale, Silent, fit, synthetic,
+    RowSource, Samples, Scale, Silent, fit, fit_rows, synthetic,
 };
 
 /// Rows in memory that are read as if they were not.
@@ -169,8 +169,7 @@ fn memory_pieces_files_and_threads_give_the_same_bits() {
             same(&one.labels, &three.labels);
             assert!(one.model == three.model);
             let store = Kept::default();
-            let read =
-                large::fit_rows(&Held(&matrix), None, &params, &Silent, &store, None).unwrap();
+            let read = fit_rows(&Held(&matrix), None, &params, &Silent, &store, None).unwrap();
             same(&store.labels.lock().unwrap(), &one.labels);
             assert!(read.model == one.model);
             assert_eq!(read.warnings, one.warnings);
@@ -317,21 +316,21 @@ fn every_saved_state_leads_to_the_same_bits() {
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Held(&data.matrix);
     let whole = Kept { saves: true, ..Kept::default() };
-    let expected = large::fit_rows(&source, None, &params, &Silent, &whole, None).unwrap();
+    let expected = fit_rows(&source, None, &params, &Silent, &whole, None).unwrap();
     let states = whole.states.lock().unwrap();
     assert!(states.len() > 10, "{}", states.len());
     for (state, labels) in states.iter().step_by(3) {
         let rest = Kept { labels: Mutex::new(labels.clone()), ..Kept::default() };
-        let found = large::fit_rows(&source, None, &params, &Silent, &rest, Some(state)).unwrap();
+        let found = fit_rows(&source, None, &params, &Silent, &rest, Some(state)).unwrap();
         assert!(found.model == expected.model);
         same(&rest.labels.lock().unwrap(), &whole.labels.lock().unwrap());
     }
     let (state, _) = &states[0];
     let other = Params { seed: 1, ..params.clone() };
-    let error = large::fit_rows(&source, None, &other, &Silent, &NoStore, Some(state)).unwrap_err();
+    let error = fit_rows(&source, None, &other, &Silent, &NoStore, Some(state)).unwrap_err();
     assert!(error.to_string().contains("other parameters"), "{error}");
     let cut = &state[..state.len() / 2];
-    assert!(large::fit_rows(&source, None, &params, &Silent, &NoStore, Some(cut)).is_err());
+    assert!(fit_rows(&source, None, &params, &Silent, &NoStore, Some(cut)).is_err());
 }
 
 /// Asks to stop at the so-many-th question.
@@ -348,13 +347,13 @@ fn a_cancelled_fit_goes_on_from_what_it_saved() {
     let data = synthetic::blobs(60_000, 60, 3, 0.3, 9);
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Held(&data.matrix);
-    let expected = large::fit_rows(&source, None, &params, &Silent, &NoStore, None).unwrap();
+    let expected = fit_rows(&source, None, &params, &Silent, &NoStore, None).unwrap();
     let store = Kept { saves: true, ..Kept::default() };
     let mut state: Option<Vec<u8>> = None;
     let mut patience = 5;
     let found = loop {
         let stop = StopAt(AtomicUsize::new(patience));
-        match large::fit_rows(&source, None, &params, &stop, &store, state.as_deref()) {
+        match fit_rows(&source, None, &params, &stop, &store, state.as_deref()) {
             Ok(found) => break found,
             Err(Error::Cancelled) => {
                 state = store.states.lock().unwrap().last().map(|s| s.0.clone());
@@ -377,7 +376,7 @@ fn what_cannot_be_used_is_named_by_its_row() {
         Matrix::Dense64 { values, n_rows: 5000, n_cols: 3 }
     };
     let run = |matrix: &Matrix, weights: Option<&[f64]>| {
-        large::fit_rows(&Held(matrix), weights, &params(3), &Silent, &NoStore, None).unwrap_err()
+        fit_rows(&Held(matrix), weights, &params(3), &Silent, &NoStore, None).unwrap_err()
     };
     match run(&with(3 * 4321 + 2, f64::NAN), None) {
         Error::Data(DataError::NotFinite { row: 4321, col: 2, count: 1, .. }) => {}
@@ -403,7 +402,7 @@ fn what_cannot_be_used_is_named_by_its_row() {
         }
     }
     let few = Params { core_rows: Some(2), ..params(3) };
-    let error = large::fit_rows(&Held(&data.matrix), None, &few, &Silent, &NoStore, None);
+    let error = fit_rows(&Held(&data.matrix), None, &few, &Silent, &NoStore, None);
     assert!(error.unwrap_err().to_string().contains("`core_rows` is 2"));
     let equal = Matrix::Dense64 { values: vec![1.0; 15_000], n_rows: 5000, n_cols: 3 };
     match run(&equal, None) {
@@ -444,7 +443,7 @@ fn a_source_that_fails_ends_the_fit() {
     let data = synthetic::blobs(90_000, 60, 3, 0.3, 9);
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Broken(Held(&data.matrix));
-    let error = large::fit_rows(&source, None, &params, &Silent, &NoStore, None).unwrap_err();
+    let error = fit_rows(&source, None, &params, &Silent, &NoStore, None).unwrap_err();
     let cause = std::error::Error::source(&error).expect("what the source said");
     assert!(cause.to_string().contains("the disk is gone"), "{cause}");
 }
@@ -453,8 +452,7 @@ fn a_source_that_fails_ends_the_fit() {
 fn a_small_table_is_read_whole() {
     let data = synthetic::blobs(1000, 3, 3, 0.1, 5);
     let store = Kept::default();
-    let found =
-        large::fit_rows(&Held(&data.matrix), None, &params(3), &Silent, &store, None).unwrap();
+    let found = fit_rows(&Held(&data.matrix), None, &params(3), &Silent, &store, None).unwrap();
     let whole = fitted(&data.matrix, None, &params(3));
     same(&store.labels.lock().unwrap(), &whole.labels);
     assert!(found.model == whole.model);

@@ -397,7 +397,7 @@ impl Job {
         }
         let weights = table.weights.as_deref();
         let saved = keeper.saved.as_deref();
-        let fitting = || large::fit_rows(&table, weights, &self.params, watch, &keeper, saved);
+        let fitting = || obcut::fit_rows(&table, weights, &self.params, watch, &keeper, saved);
         let found = interrupt::watched(fitting).map_err(about_file)?;
         let LargeFit { mut model, trace, warnings } = found;
         model.set_feature_names(table.feature_names.clone().unwrap_or_default());

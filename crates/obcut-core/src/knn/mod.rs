@@ -17,9 +17,9 @@ use std::ops::Range;
 
 use crate::block::{BLOCK, Kernel, Points, Products, Scratch};
 use crate::error::Error;
-use crate::graph::Graph;
 use crate::linalg::simd::vectorised;
 use crate::parallel::Context;
+use crate::sparse::Graph;
 use crate::table::Table;
 
 use candidates::{Candidates, order, scan, scan_both};

@@ -382,7 +382,7 @@ pub fn choices(facts: &Clustering) -> Option<Section> {
             path.tried.iter().map(|t| (t.n_clusters as f64, t.score)).collect(),
         )];
         if path.reference.is_some() {
-            let of = |t: &obcut::KTried| t.reference.map(|score| (t.n_clusters as f64, score));
+            let of = |t: &obcut::KScore| t.reference.map(|score| (t.n_clusters as f64, score));
             lines.push(Line::new("without clusters", path.tried.iter().filter_map(of).collect()));
         }
         parts.push(

@@ -1,4 +1,4 @@
-//! Rows of the first graph B0: paper Eq. `eq:Subspace` and its local and closed forms.
+//! Rows of the first graph B0.
 //!
 //! | kind     | a row b of x                                                       |
 //! |----------|--------------------------------------------------------------------|
@@ -11,23 +11,20 @@
 
 use std::ops::Range;
 
+use crate::graph::kinds::{self, AnchorSet, LinkRow, Links};
 use crate::graph::layout::{Layout, Part};
-use crate::params::{GraphKind, Params, RowSolver};
+use crate::params::Params;
 use obcut_core::Graph;
-use obcut_core::block::{BLOCK, Block, Points, Scratch};
+use obcut_core::block::{BLOCK, Points, Scratch};
 use obcut_core::error::Error;
 use obcut_core::parallel::Context;
-use obcut_core::simplex::{ActiveSet, Gradient, Gram};
 use obcut_core::table::Table;
 
-/// Ridge of the local problem, relative to the mean of its diagonal.
-const LOCAL_RIDGE: f64 = 1e-3;
 /// Weights below this are rounding, not edges.
 const EDGE: f64 = 1e-12;
 
 /// Makes rows of B from anchors.
 pub(crate) struct Builder {
-    solver: RowSolver,
     parts: Vec<Linked>,
     n_columns: usize,
 }
@@ -38,24 +35,17 @@ struct Linked {
     /// Its first column.
     base: usize,
     /// Links of a row to a set.
-    neighbors: usize,
-    /// Gram matrices of the sets (global only).
-    grams: Vec<Gram>,
+    n_links: usize,
+    /// The sets.
+    sets: Vec<Box<dyn LinkRow>>,
 }
 
-/// Buffers of one thread.
-struct Work {
-    near: Vec<(f64, u32)>,
-    chosen: Vec<u32>,
-    distances: Vec<f64>,
-    row: Vec<f64>,
-    gram: Vec<f64>,
-    b: Vec<f64>,
-    f: Vec<f64>,
-    active: ActiveSet,
-    gradient: Gradient,
-    out_columns: Vec<u32>,
-    out_values: Vec<f64>,
+/// The row of B that is being made.
+#[derive(Default)]
+struct Row {
+    kept: Vec<(f64, u32)>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
 }
 
 impl Builder {
@@ -63,23 +53,21 @@ impl Builder {
         let d = points.values.len() / points.n;
         let mut n_columns = 0;
         let linked = |&part: &Part| {
+            let kind = kinds::of(part.kind).expect("a part links rows to anchors");
+            let n_links = part.links.unwrap_or(params.n_neighbors).max(1);
             let anchors = part.first * d..(part.first + part.n_anchors()) * d;
-            let gram = |a: &[f64]| {
-                Gram::new(obcut_core::linalg::gemm::gram(a, part.per_set, d), part.per_set, ridge)
-            };
-            let grams = match part.kind {
-                GraphKind::Global => {
-                    points.values[anchors].chunks_exact(part.per_set * d).map(gram).collect()
-                }
-                _ => Vec::new(),
-            };
+            let sets = (points.values[anchors].chunks_exact(part.per_set * d))
+                .map(|anchors| {
+                    let set = AnchorSet { anchors, n: part.per_set, d, n_links, ridge };
+                    kind.prepare(&set, params)
+                })
+                .collect();
             let base = n_columns;
             n_columns += part.n_anchors();
-            let neighbors = part.links.unwrap_or(params.n_neighbors).max(1);
-            Linked { part, base, neighbors, grams }
+            Linked { part, base, n_links, sets }
         };
         let parts = layout.0.iter().map(linked).collect();
-        Self { solver: params.row_solver, parts, n_columns }
+        Self { parts, n_columns }
     }
 
     /// The rows of B for all rows of a table.
@@ -95,149 +83,55 @@ impl Builder {
 
     /// The rows of B for some rows of a table.
     pub fn build_range(&self, table: &Table<'_>, points: &Points, range: Range<usize>) -> Graph {
-        let mut part = Graph::empty(self.n_columns);
+        let mut graph = Graph::empty(self.n_columns);
         let mut scratch = Scratch::default();
-        let mut work = Work::new();
+        let (mut links, mut row) = (Links::new(), Row::default());
         for start in range.clone().step_by(BLOCK) {
             let rows = start..(start + BLOCK).min(range.end);
             let block = table.block(rows.clone(), points, &mut scratch);
             for r in 0..rows.len() {
-                work.out_columns.clear();
-                work.out_values.clear();
+                row.columns.clear();
+                row.values.clear();
                 for linked in &self.parts {
-                    for set in 0..linked.part.n_sets {
-                        self.links(&block, r, (linked, set), &mut work);
+                    let Part { first, per_set, .. } = linked.part;
+                    for (i, set) in linked.sets.iter().enumerate() {
+                        let start = first + i * per_set;
+                        set.link(&block, r, start..start + per_set, &mut links);
+                        linked.keep(&links, &mut row);
                     }
                 }
-                part.push(&work.out_columns, &work.out_values);
+                graph.push(&row.columns, &row.values);
             }
         }
-        part
+        graph
     }
+}
 
-    /// The links of a row to one anchor set.
-    fn links(&self, block: &Block<'_>, r: usize, (linked, set): (&Linked, usize), work: &mut Work) {
-        let Part { kind, first, per_set, .. } = linked.part;
-        let start = first + set * per_set;
-        let anchors = start..start + per_set;
-        match kind {
-            GraphKind::Global => {
-                block.products(r, anchors, &mut work.f);
-                work.f.iter_mut().for_each(|f| *f *= 2.0);
-                self.global(&linked.grams[set], work);
-                work.chosen.iter_mut().for_each(|m| *m += start as u32);
-            }
-            GraphKind::Local => {
-                let Work { chosen, row, gram, .. } = work;
-                block.few_nearest(r, anchors, linked.neighbors, chosen);
-                block.local_gram(r, chosen, row, gram);
-                local(work);
-            }
-            GraphKind::Distance => {
-                let count = linked.neighbors.saturating_add(1).min(per_set);
-                let Work { chosen, distances, .. } = work;
-                block.few_nearest(r, anchors, count, chosen);
-                block.distances(r, chosen, distances);
-                by_distance(work);
-            }
-            GraphKind::Auto | GraphKind::Neighbors => {
-                unreachable!("a part links rows to anchors in one way")
-            }
-        }
-        self.emit(linked, work);
-    }
-
-    /// The paper's row problem over one anchor set.
-    fn global(&self, gram: &Gram, work: &mut Work) {
-        work.chosen.clear();
-        work.b.clear();
-        match self.solver {
-            RowSolver::Exact => {
-                let Work { active, f, chosen, b, .. } = work;
-                active.solve(gram, f, chosen, b);
-            }
-            RowSolver::Authors => {
-                work.b.resize(work.f.len(), 0.0);
-                let Work { gradient, f, b, .. } = work;
-                gradient.solve(gram, f, b);
-                work.chosen.extend(0..work.f.len() as u32);
-            }
-        }
-    }
-
-    /// Keeps the largest entries of the row in `chosen` and `b`, rescaled to the weight of a set.
-    fn emit(&self, linked: &Linked, work: &mut Work) {
-        work.near.clear();
-        for (&m, &b) in work.chosen.iter().zip(&work.b) {
+impl Linked {
+    /// Keeps the largest links of a row to a set, rescaled to the weight of the set.
+    fn keep(&self, links: &Links, row: &mut Row) {
+        row.kept.clear();
+        for (&m, &b) in links.anchors.iter().zip(&links.weights) {
             if b > EDGE {
-                work.near.push((b, m));
+                row.kept.push((b, m));
             }
         }
-        work.near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        work.near.truncate(linked.neighbors);
-        work.near.sort_by_key(|p| p.1);
-        let total: f64 = work.near.iter().map(|p| p.0).sum();
-        let Part { first, n_sets, weight, .. } = linked.part;
-        for &(b, m) in &work.near {
-            work.out_columns.push((m as usize - first + linked.base) as u32);
-            work.out_values.push(b / total / n_sets as f64 * weight);
+        row.kept.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        row.kept.truncate(self.n_links);
+        row.kept.sort_by_key(|p| p.1);
+        let total: f64 = row.kept.iter().map(|p| p.0).sum();
+        let Part { first, n_sets, weight, .. } = self.part;
+        for &(b, m) in &row.kept {
+            row.columns.push((m as usize - first + self.base) as u32);
+            row.values.push(b / total / n_sets as f64 * weight);
         }
-    }
-}
-
-impl Work {
-    fn new() -> Self {
-        Self {
-            near: Vec::new(),
-            chosen: Vec::new(),
-            distances: Vec::new(),
-            row: Vec::new(),
-            gram: Vec::new(),
-            b: Vec::new(),
-            f: Vec::new(),
-            active: ActiveSet::new(),
-            gradient: Gradient::new(),
-            out_columns: Vec::new(),
-            out_values: Vec::new(),
-        }
-    }
-}
-
-/// min b'Kb + ridge |b|^2 on the simplex, K the Gram matrix seen from the row.
-fn local(work: &mut Work) {
-    let s = work.chosen.len();
-    let mean = (0..s).map(|p| work.gram[p * s + p]).sum::<f64>() / s as f64;
-    work.b.clear();
-    if mean > 0.0 {
-        work.b.resize(s, 0.0);
-        work.f.clear();
-        work.f.resize(s, 0.0);
-        let Work { active, gram, f, b, .. } = work;
-        active.solve_small(gram, s, f, LOCAL_RIDGE * mean, b);
-    } else {
-        work.b.resize(s, 1.0 / s as f64);
-    }
-}
-
-/// min <d, b> + g |b|^2 on the simplex with g such that exactly s anchors take part: closed form.
-fn by_distance(work: &mut Work) {
-    let Work { near: order, distances, chosen, b, .. } = work;
-    order.clear();
-    order.extend(distances.iter().copied().zip(chosen.iter().copied()));
-    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (last, s) = (order.len() - 1, (order.len() - 1).max(1));
-    let total: f64 = order[..s].iter().map(|p| order[last].0 - p.0).sum();
-    chosen.clear();
-    b.clear();
-    for &(d, m) in &order[..s] {
-        chosen.push(m);
-        b.push(if total > 0.0 { (order[last].0 - d) / total } else { 1.0 / s as f64 });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::GraphKind;
     use obcut_core::linalg::simd::{dot, squared_distance};
     use obcut_core::matrix::DenseRef;
     use obcut_core::normalize::Scaling;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::graph::kinds;
 use crate::params::GraphKind;
 use obcut_core::Graph;
 
@@ -88,7 +89,7 @@ impl Layout {
             && self.0.iter().all(|p| {
                 let count = p.per_set.checked_mul(p.n_sets);
                 let end = count.and_then(|c| c.checked_add(p.first));
-                GraphKind::NAMED.contains(&p.kind)
+                kinds::of(p.kind).is_some()
                     && count.is_some_and(|c| c > 0)
                     && end.is_some_and(|end| end <= n_anchors)
                     && p.weight.is_finite()

@@ -14,11 +14,10 @@ use super::round::Labels;
 use super::store::{InMemory, Store, lock};
 use super::sums::STRETCH;
 use super::task::{Partial, Piece, Ready, Task, from_bytes, to_bytes};
-use super::{Large, LargeFit, Next, is_large};
+use super::{Large, LargeFit, Next};
+use crate::model::Model;
+use crate::model::rule::RowScore;
 use crate::params::Params;
-use crate::params::check::check;
-use crate::solver::model::Model;
-use crate::solver::{Fit, fit};
 use crate::source::RowSource;
 use obcut_core::block::BLOCK;
 use obcut_core::error::{DataError, Error, StateError};
@@ -352,14 +351,14 @@ pub(crate) fn fit_samples(
     weights: Option<&[f64]>,
     params: &Params,
     observer: &dyn Observer,
-) -> Result<Fit, Error> {
+) -> Result<(Vec<RowScore>, LargeFit), Error> {
     let n = samples.n_rows();
     let store = InMemory::new(n);
     let supply = Supply::Memory(*samples);
     let drive = Drive::new(supply, *samples, weights, params.threads, observer, &store)?;
     let large = Large::new(params, samples, n)?;
-    let LargeFit { model, trace, warnings } = drive.run(large, Merged::default())?;
-    Ok(Fit::of_rows(&store.finish(), LargeFit { model, trace, warnings }))
+    let found = drive.run(large, Merged::default())?;
+    Ok((store.finish(), found))
 }
 
 /// No rows of a source's kind.
@@ -372,15 +371,8 @@ fn like(source: &dyn RowSource) -> Result<Samples<'static>, Error> {
     })
 }
 
-/// Clusters rows that are read piece by piece: the same bits as [`crate::fit`] gives for them in memory.
-/// Labels go to the store. `saved` is a state that a store kept, to go on from.
-///
-/// A table that is not large (see [`is_large`]) is read whole.
-///
-/// # Errors
-/// When a setting or the data cannot be used, rows cannot be read, the store fails, the state is of another
-/// fit, or the observer cancels.
-pub fn fit_rows(
+/// Clusters a large table that is read in batches, see [`crate::fit_rows`].
+pub(crate) fn fit_source(
     source: &dyn RowSource,
     weights: Option<&[f64]>,
     params: &Params,
@@ -389,15 +381,6 @@ pub fn fit_rows(
     saved: Option<&[u8]>,
 ) -> Result<LargeFit, Error> {
     let n = source.n_rows();
-    check(params, (n, source.n_cols()), weights)?;
-    if !is_large(params, n, source.n_cols()) {
-        let all = source.read(0..n)?;
-        let samples = all.samples()?;
-        let Fit { model, trace, warnings, .. } = fit(&samples, weights, params, observer)?;
-        let rows = model.explain(&samples, params.threads, observer)?;
-        store.rows(0, &rows)?;
-        return Ok(LargeFit { model, trace, warnings });
-    }
     let like = like(source)?;
     let supply = Supply::Source(source);
     let mut drive = Drive::new(supply, like, weights, params.threads, observer, store)?;

@@ -13,7 +13,7 @@
 //! | round  | links to the anchors, labels, sums for the next rule      | M × k + k × d numbers       |
 //!
 //! [`Large`] says what comes next, a [`Task`] does it with one piece of the rows, and [`Partial`]s are
-//! merged. Who runs the tasks is left open: threads (`fit_samples`), files ([`fit_rows`]), other
+//! merged. Who runs the tasks is left open: threads (`fit_samples`), files ([`crate::fit_rows`]), other
 //! machines. Merging is exact (`sums.rs`), so they all give the same bits, in any order and for any
 //! cut into pieces.
 
@@ -27,19 +27,19 @@ mod task;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use drive::fit_samples;
-pub use drive::{fit_rows, predict_rows};
+pub use drive::predict_rows;
+pub(crate) use drive::{fit_samples, fit_source};
 pub use store::{InMemory, NoStore, Store};
 pub use task::{Partial, Piece, Ready, Task};
 
+use crate::model::Model;
+use crate::model::rule::Rule;
 use crate::params::check::check;
 use crate::params::{Init, Params, Scale};
-use crate::solver::finish::{self, Notes};
-use crate::solver::model::Model;
-use crate::solver::rule::Rule;
-use crate::solver::trace::{LargeTrace, Trace};
-use crate::solver::update::embedding;
-use crate::solver::{fit_all, power_of_two};
+use crate::records::{LargeTrace, Trace};
+use crate::solver::finish::Notes;
+use crate::solver::{fit_whole, power_of_two};
+use crate::update::embedding;
 use crate::warning::Warning;
 use obcut_core::Graph;
 use obcut_core::error::{DataError, Error, ParamError, StateError};
@@ -385,15 +385,14 @@ impl Large {
             let range = (&scan.min[..], &scan.max[..]);
             slivers = scaling.take_quantiles(params.scaling(), &found, range);
         }
-        let (fit, mut notes) =
-            fit_all(rows, Some(&scan.weights), Some(&scaling), &params, observer)?;
-        notes.slivers = slivers;
+        let mut fit = fit_whole(rows, Some(&scan.weights), Some(&scaling), &params, observer)?;
+        fit.notes.slivers = slivers;
         let weights = (scan.largest_weight, scan.unit);
         let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
         let core = fit.model.transform(rows, self.params.threads, observer)?;
         self.state.core = (core, scan.weights.clone());
         let task = RoundTask { model: fit.model, scope };
-        self.state.notes = notes;
+        self.state.notes = fit.notes;
         self.state.trace = fit.trace;
         self.state.trace.large =
             Some(LargeTrace { core_rows: scan.rows.len(), ..LargeTrace::default() });
@@ -465,7 +464,7 @@ impl Large {
             large.pass_seconds = self.state.pass_seconds;
         }
         model.params.core_rows = self.params.core_rows;
-        let warnings = finish::warnings(&self.state.notes, &model, &trace);
+        let warnings = self.state.notes.warnings(&model, &trace);
         Ok(LargeFit { model: *model, trace, warnings })
     }
 

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::{Grid, STRETCH};
 use super::task::{Piece, add};
+use crate::describe::clusters::Moments;
 use crate::graph::bipartite::Builder;
-use crate::solver::explain::Moments;
-use crate::solver::model::Model;
-use crate::solver::rule::{Labeller, RowScore, Rule, best};
-use crate::solver::score;
-use crate::solver::spread::{Judge, Seen, Work};
+use crate::model::Model;
+use crate::model::rule::{Labeller, RowScore, Rule, best};
+use crate::model::spread::{Judge, Seen, Work};
+use crate::score;
 use obcut_core::Graph;
 use obcut_core::block::{Points, Scratch};
 use obcut_core::kmeans::nearest_point;

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::solver::model::NO_SCORE;
-use crate::solver::rule::RowScore;
+use crate::model::NO_SCORE;
+use crate::model::rule::RowScore;
 use obcut_core::error::Error;
 
 /// Takes what a fit or a prediction gives while it runs.
@@ -28,7 +28,7 @@ pub trait Store: Sync {
         false
     }
 
-    /// Keeps a state that [`fit_rows`](super::fit_rows) can go on from, with all rows given so far.
+    /// Keeps a state that [`fit_rows`](crate::fit_rows) can go on from, with all rows given so far.
     ///
     /// # Errors
     /// When it cannot be kept.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::round::{Round, RoundReady, RoundTask};
 use super::scan::{Scan, ScanTask, SecondTask};
-use crate::solver::rule::RowScore;
+use crate::model::rule::RowScore;
 use obcut_core::error::{Error, StateError};
 use obcut_core::matrix::Samples;
 

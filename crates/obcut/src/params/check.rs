@@ -78,7 +78,7 @@ pub(crate) fn check(
         return Err(ParamError::TooFewAnchors { n_anchors: m, n_clusters }.into());
     }
     if *metric == Metric::Cosine && !(scale.is_unit() || *scale == Scale::Auto) {
-        return Err(ParamError::CosineScale { scale: *scale }.into());
+        return Err(ParamError::CosineScale { scale: scale.name() }.into());
     }
     let learns = params.learn != Learn::Nothing && params.formulation == Formulation::Unified;
     if params.lambda == 0.0 && learns {

@@ -13,15 +13,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde::{Deserialize, Serialize};
-
 use crate::mixture::Mixture;
+use crate::records::CandidateScore;
 use crate::solver::judge::{Judge, MANY, Verdict, unreliable};
 use crate::solver::plan::Job;
 use crate::solver::problem::{Labelled, Problem};
 use crate::solver::propose::{Proposal, RowGraph};
 use crate::solver::stability::Agreement;
-use crate::solver::update::labels::fill_empty;
+use crate::update::labels::fill_empty;
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::observer::Stage;
@@ -36,29 +35,6 @@ const RAISED: f64 = 2.0;
 const ALONE: f64 = 0.92;
 const SAME: f64 = 0.85;
 const NEARLY_AS_GOOD: f64 = 0.8;
-
-/// A candidate that was tried, with what the choice went by.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
-    /// Kinds of links, joined by a plus; `tree`, `kmeans` and `mixture` have none.
-    pub graph: String,
-    /// Where the labels started.
-    pub start: String,
-    /// Eigenvectors of a spectral start, 0 for others.
-    #[serde(default)]
-    pub vectors: usize,
-    /// The label-free score, the larger the better.
-    pub score: f64,
-    /// Association of the labels with themselves on every graph that judges: its kind and a number
-    /// up to 1, which means that no edge is cut.
-    pub association: Vec<(String, f64)>,
-    /// Entropy of the cluster sizes, 1 when they are equal.
-    pub balance: f64,
-    /// Whether it was ruled out without being judged.
-    pub ruled_out: bool,
-    /// Whether it was kept.
-    pub kept: bool,
-}
 
 /// A proposal that was judged.
 pub(crate) struct Candidate {
@@ -75,7 +51,7 @@ pub(crate) struct Candidate {
 /// The outcome of a trial.
 pub(crate) struct Choice {
     pub best: Candidate,
-    pub tried: Vec<Tried>,
+    pub tried: Vec<CandidateScore>,
     pub score: f64,
     /// Whether the links to the nearest rows are unreliable, as among documents.
     pub unreliable: bool,
@@ -206,11 +182,11 @@ fn best_of(all: &[Candidate], scores: &mut [f64], weights: &[f64], k: usize) -> 
 }
 
 impl Candidate {
-    fn tried(&self, score: f64, kept: bool) -> Tried {
+    fn tried(&self, score: f64, kept: bool) -> CandidateScore {
         let Verdict { width, few, some, many, balance, .. } = self.verdict;
         let on =
             [("density", width), ("10 nearest", few), ("20 nearest", some), ("50 nearest", many)];
-        Tried {
+        CandidateScore {
             graph: self.graph.clone(),
             start: self.start.clone(),
             vectors: self.vectors,
@@ -226,7 +202,7 @@ impl Candidate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solver::cutting::Turns;
+    use crate::update::cutting::Turns;
 
     fn candidate(job: Job, labels: &[u32]) -> Candidate {
         let verdict = Verdict {

@@ -2,57 +2,52 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::describe::clusters::{clusters, merges};
+use crate::model::rule::{RowScore, Rule};
+use crate::model::spread::Spread;
+use crate::model::{Model, NO_SCORE};
 use crate::params::{Init, Params, Scale};
-use crate::solver::cutting::anchor_weights;
-use crate::solver::explain::Explanation;
-use crate::solver::model::{Model, NO_SCORE};
+use crate::records::{Explanation, KPath, Trace};
+use crate::score::associations;
+use crate::solver::plan::Plan;
 use crate::solver::problem::{Candidate, Parts, Problem};
-use crate::solver::rule::{RowScore, Rule};
-use crate::solver::score::associations;
-use crate::solver::spread::Spread;
-use crate::solver::trace::Trace;
+use crate::update::cutting::anchor_weights;
 use crate::warning::Warning;
 use obcut_core::error::Error;
+use obcut_core::matrix::Samples;
 use obcut_core::normalize::{Scaling, Sliver};
+use obcut_core::observer::Clock;
+use obcut_core::observer::Stage;
 use obcut_core::parallel::Context;
-use obcut_core::reduce::Reduced;
+use obcut_core::reduce::RankReduced;
 use obcut_core::table::Table;
 use obcut_core::units::{ABSENT, Units};
 
-/// What the rows of a table got.
-pub(crate) struct Labelled {
-    pub labels: Vec<u32>,
-    pub margins: Vec<f64>,
-    pub confidence: Vec<f64>,
-    pub outlier_scores: Vec<f64>,
-    pub noise: Vec<bool>,
-}
-
-impl Labelled {
-    pub fn new(rows: &[RowScore]) -> Self {
-        Self {
-            labels: rows.iter().map(|row| row.label).collect(),
-            margins: rows.iter().map(|row| row.margin).collect(),
-            confidence: rows.iter().map(|row| row.confidence).collect(),
-            outlier_scores: rows.iter().map(|row| row.outlier).collect(),
-            noise: rows.iter().map(|row| row.noise).collect(),
-        }
-    }
+/// The rows of a fit, in the forms that its end needs.
+pub(crate) struct Tables<'t> {
+    pub samples: &'t Samples<'t>,
+    pub weights: Option<&'t [f64]>,
+    /// All rows, scaled.
+    pub all: &'t Table<'t>,
+    /// The distinct rows, scaled.
+    pub full: &'t Table<'t>,
+    pub units: &'t Units,
 }
 
 impl Problem<'_> {
-    /// The labels of all rows, the association of clusters with clusters (k × k), and the model that
-    /// gives those labels.
+    /// The labels of all rows, and the model that gives those labels.
     pub fn finish(
         &self,
         kept: &mut Candidate,
         scaling: &Scaling,
-        full: &Table<'_>,
-        reduced: Option<&Reduced>,
-        (all, units): (&Table<'_>, &Units),
+        tables: &Tables<'_>,
+        reduced: Option<&RankReduced>,
+        k_path: Option<KPath>,
         context: &Context<'_>,
-    ) -> Result<(Labelled, Vec<f64>, Model), Error> {
+    ) -> Result<(Vec<RowScore>, Model), Error> {
+        context.report(Stage::Finish, 0, 0, None)?;
         let (params, k, weights) = (self.params, self.params.n_clusters, self.rows.weights);
+        let &Tables { all, full, units, .. } = tables;
         if let Some(reduced) = reduced {
             kept.anchors = reduced.restore(&kept.anchors, full, context)?;
             kept.graph = self.build(full, &kept.layout, &kept.anchors, context)?;
@@ -106,7 +101,37 @@ impl Problem<'_> {
         model.sizes = vec![0.0; k];
         unit_labels.iter().zip(weights).for_each(|(&l, w)| model.sizes[l as usize] += w);
         let association = associations(&kept.graph, &unit_labels, weights, k);
-        Ok((Labelled::new(&rows), association, model))
+        let labels: Vec<u32> = rows.iter().map(|row| row.label).collect();
+        let found = (&labels[..], tables.weights, &association[..]);
+        model.explanation = Explanation {
+            clusters: clusters(tables.samples, found, k, context)?,
+            tried: kept.trace.tried.clone(),
+            k_path,
+            merges: merges(&kept.tree, &kept.labels, k),
+            stability: None,
+        };
+        Ok((rows, model))
+    }
+
+    /// The stability of the clusters on resamples, where it is asked for.
+    pub fn add_stability(
+        &self,
+        model: &mut Model,
+        kept: &Candidate,
+        anchors: Option<&[f64]>,
+        context: &Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        if self.params.stability > 0 {
+            let found = clock.time(Stage::Stability, || {
+                self.stability(&kept.labels, &kept.procedure, anchors, context)
+            })?;
+            model.explanation.stability = Some(found.fit);
+            for (cluster, value) in model.explanation.clusters.iter_mut().zip(found.clusters) {
+                cluster.stability = value;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -147,62 +172,75 @@ pub(crate) struct Notes {
     pub slivers: Vec<Sliver>,
 }
 
-/// What a user should know about a fit.
-pub(crate) fn warnings(notes: &Notes, model: &Model, trace: &Trace) -> Vec<Warning> {
-    let Notes { capped, n_units, n_fragments, components, ref slivers } = *notes;
-    let n_clusters = model.n_clusters();
-    let clusters = &model.explanation.clusters;
-    let mut warnings = Vec::new();
-    if let Some(wanted) = capped {
-        warnings.push(Warning::AnchorsCapped { wanted, n_distinct: n_units });
-    }
-    if let Some(&Sliver { column, share, .. }) = slivers.first() {
-        let name = model.feature_names.get(column).cloned();
-        let adjusted = model.params.scale == Scale::Auto;
-        let more = slivers.len() - 1;
-        warnings.push(Warning::NarrowColumn { column, name, more, share, adjusted });
-    }
-    let n_rows: usize = clusters.iter().map(|cluster| cluster.rows).sum();
-    let n_small = clusters.iter().filter(|cluster| cluster.rows * n_clusters * 50 < n_rows).count();
-    if n_small > 0 {
-        warnings.push(Warning::SmallClusters { n_small, n_clusters });
-    }
-    let is_weak = |j: &usize| clusters[*j].nearest_share > clusters[*j].cohesion;
-    let weak: Vec<usize> = (0..clusters.len()).filter(is_weak).collect();
-    if !weak.is_empty() {
-        warnings.push(Warning::WeakClusters { clusters: weak });
-    }
-    if trace.n_pieces > n_clusters {
-        warnings.push(Warning::MoreComponents { n_components: trace.n_pieces, n_clusters });
-    }
-    let Parts { n: n_components, merged, split } = components;
-    if n_components > 1 && n_components <= n_clusters && merged > 0 {
-        warnings.push(Warning::ComponentsMerged { merged, n_components });
-    }
-    if n_components >= n_clusters && n_clusters > 1 && split > 0 {
-        warnings.push(Warning::ComponentsSplit { split, n_components, n_clusters });
-    }
-    match model.explanation.k_path.as_ref() {
-        Some(path) if path.chosen == 1 && path.clear => warnings.push(Warning::NoClusters),
-        Some(path) if path.chosen == 1 => warnings.push(Warning::NoCertainClusters),
-        Some(path) if !path.clear => {
-            let rivals = path.rivals.iter().take(5).copied().collect();
-            warnings.push(Warning::UnclearClusters { n_clusters, rivals });
+impl Notes {
+    pub fn new(plan: &Plan, kept: &Candidate, slivers: Vec<Sliver>) -> Self {
+        Self {
+            capped: plan.capped,
+            n_units: plan.n_units,
+            n_fragments: kept.n_fragments,
+            components: kept.components,
+            slivers,
         }
-        _ => {}
     }
-    if n_fragments > 0 {
-        warnings.push(Warning::Fragments { n_fragments });
+
+    /// What a user should know about a fit.
+    pub fn warnings(&self, model: &Model, trace: &Trace) -> Vec<Warning> {
+        let Self { capped, n_units, n_fragments, components, ref slivers } = *self;
+        let n_clusters = model.n_clusters();
+        let clusters = &model.explanation.clusters;
+        let mut warnings = Vec::new();
+        if let Some(wanted) = capped {
+            warnings.push(Warning::AnchorsCapped { wanted, n_distinct: n_units });
+        }
+        if let Some(&Sliver { column, share, .. }) = slivers.first() {
+            let name = model.feature_names.get(column).cloned();
+            let adjusted = model.params.scale == Scale::Auto;
+            let more = slivers.len() - 1;
+            warnings.push(Warning::NarrowColumn { column, name, more, share, adjusted });
+        }
+        let n_rows: usize = clusters.iter().map(|cluster| cluster.rows).sum();
+        let n_small =
+            clusters.iter().filter(|cluster| cluster.rows * n_clusters * 50 < n_rows).count();
+        if n_small > 0 {
+            warnings.push(Warning::SmallClusters { n_small, n_clusters });
+        }
+        let is_weak = |j: &usize| clusters[*j].nearest_share > clusters[*j].cohesion;
+        let weak: Vec<usize> = (0..clusters.len()).filter(is_weak).collect();
+        if !weak.is_empty() {
+            warnings.push(Warning::WeakClusters { clusters: weak });
+        }
+        if trace.n_pieces > n_clusters {
+            warnings.push(Warning::MoreComponents { n_components: trace.n_pieces, n_clusters });
+        }
+        let Parts { n: n_components, merged, split } = components;
+        if n_components > 1 && n_components <= n_clusters && merged > 0 {
+            warnings.push(Warning::ComponentsMerged { merged, n_components });
+        }
+        if n_components >= n_clusters && n_clusters > 1 && split > 0 {
+            warnings.push(Warning::ComponentsSplit { split, n_components, n_clusters });
+        }
+        match model.explanation.k_path.as_ref() {
+            Some(path) if path.chosen == 1 && path.clear => warnings.push(Warning::NoClusters),
+            Some(path) if path.chosen == 1 => warnings.push(Warning::NoCertainClusters),
+            Some(path) if !path.clear => {
+                let rivals = path.rivals.iter().take(5).copied().collect();
+                warnings.push(Warning::UnclearClusters { n_clusters, rivals });
+            }
+            _ => {}
+        }
+        if n_fragments > 0 {
+            warnings.push(Warning::Fragments { n_fragments });
+        }
+        if model.prototypes.is_some() {
+            warnings.push(Warning::Prototypes);
+        }
+        let share = model.exceptions.len() as f64 / n_units as f64;
+        if share > 0.1 {
+            warnings.push(Warning::RuleDiffers { share });
+        }
+        if !trace.objective.is_empty() && !trace.stop.converged() {
+            warnings.push(Warning::NotConverged { n_iter: trace.n_iter() });
+        }
+        warnings
     }
-    if model.prototypes.is_some() {
-        warnings.push(Warning::Prototypes);
-    }
-    let share = model.exceptions.len() as f64 / n_units as f64;
-    if share > 0.1 {
-        warnings.push(Warning::RuleDiffers { share });
-    }
-    if !trace.objective.is_empty() && !trace.stop.converged() {
-        warnings.push(Warning::NotConverged { n_iter: trace.n_iter() });
-    }
-    warnings
 }

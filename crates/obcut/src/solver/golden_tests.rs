@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cutting::Visits;
 use super::learn::{Loop, State, total_square};
-use super::trace::Trace;
-use super::update::anchors::Moments;
-use super::update::graph::Support;
-use super::update::{embedding, labels};
 use crate::params::{AnchorUpdate, RowSolver};
+use crate::records::Trace;
+use crate::update::anchors::Moments;
+use crate::update::cutting::Visits;
+use crate::update::graph::Support;
+use crate::update::{embedding, labels};
 use obcut_core::Graph;
 use obcut_core::linalg::{gemm, simd};
 use obcut_core::matrix::DenseRef;
@@ -191,7 +191,7 @@ fn the_first_label_step_is_the_naive_sweep_in_row_order() {
                         cut(&naive)
                     })
                     .collect();
-                naive[i] = super::rule::best(&values) as u32;
+                naive[i] = crate::model::rule::best(&values) as u32;
             }
             if naive == before {
                 break;

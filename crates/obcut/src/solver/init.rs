@@ -1,5 +1,6 @@
 //! The start: anchors by k-means, the first graph, the first labels.
 
+use crate::graph::kinds;
 use crate::params::{GraphKind, Params};
 use crate::solver::plan::Block;
 use obcut_core::error::Error;
@@ -8,11 +9,6 @@ use obcut_core::observer::Stage;
 use obcut_core::parallel::Context;
 use obcut_core::random::Stream;
 
-/// Rows per anchor, at least, in the automatic choice: a row problem needs more of them than the closed
-/// form does, or the graph falls apart into fragments.
-const ROWS_PER_GLOBAL_ANCHOR: usize = 10;
-const ROWS_PER_LOCAL_ANCHOR: usize = 10;
-const ROWS_PER_NEAR_ANCHOR: usize = 4;
 /// Anchors per cluster, at least, in the automatic choice.
 const ANCHORS_PER_CLUSTER: usize = 3;
 
@@ -25,21 +21,19 @@ const MORE_ITERATIONS: usize = 3;
 const SMALL_ITERATIONS: usize = 10;
 const SMALL_WORK: f64 = 16e9;
 
-/// Anchors in a set for `n` distinct rows: as many as the graph bears, see `docs/anchors.md`.
+/// Anchors in a set for `n` distinct rows and `k` clusters.
 pub(crate) fn auto_anchors(graph: GraphKind, n: usize, k: usize) -> usize {
-    let wanted = match graph {
-        GraphKind::Global => (n / ROWS_PER_GLOBAL_ANCHOR).min(300),
-        GraphKind::Local => (n / ROWS_PER_LOCAL_ANCHOR).min(500),
-        GraphKind::Distance | GraphKind::Neighbors | GraphKind::Auto => {
-            (n / ROWS_PER_NEAR_ANCHOR).min(1000)
-        }
-    };
-    wanted.max(ANCHORS_PER_CLUSTER * k).min(n)
+    kind_of(graph).n_anchors(n).max(ANCHORS_PER_CLUSTER * k).min(n)
 }
 
 /// Anchor sets when none are asked for: several pay on the global graph only.
 pub(crate) fn auto_sets(graph: GraphKind) -> usize {
-    if graph == GraphKind::Global { 5 } else { 1 }
+    kind_of(graph).n_sets()
+}
+
+/// The kind of graph between rows and anchors; rows that are linked to rows follow the distance graph.
+fn kind_of(graph: GraphKind) -> &'static dyn kinds::Kind {
+    kinds::of(graph).or(kinds::of(GraphKind::Distance)).expect("distances link rows to anchors")
 }
 
 /// All anchor sets of all blocks, one after the other, each M × d.

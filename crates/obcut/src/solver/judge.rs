@@ -16,7 +16,7 @@
 //! Where even the best labelling cuts many links to the nearest rows, these are unreliable, as among
 //! documents, and [`MANY`] neighbours judge alone.
 
-use crate::solver::score::{size_entropy, sizes};
+use crate::score::{size_entropy, sizes};
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::graph::neighbors::{Neighbors, links, symmetric};

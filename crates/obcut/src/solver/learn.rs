@@ -7,11 +7,11 @@
 use std::time::Instant;
 
 use crate::params::{AnchorUpdate, RowSolver};
-use crate::solver::cutting::Visits;
-use crate::solver::trace::{StopReason, Trace};
-use crate::solver::update::anchors::{self, Moments};
-use crate::solver::update::graph::{RowProblem, Support};
-use crate::solver::update::{embedding, graph, labels};
+use crate::records::{StopReason, Trace};
+use crate::update::anchors::{self, Moments};
+use crate::update::cutting::Visits;
+use crate::update::graph::{RowProblem, Support};
+use crate::update::{embedding, graph, labels};
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::linalg::{gemm, simd};

@@ -22,15 +22,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde::{Deserialize, Serialize};
-
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
 use crate::metrics;
 use crate::params::{GraphKind, Init, Params};
+use crate::records::{KPath, KScore};
+use crate::score::{association, size_entropy, sizes};
 use crate::solver::init::{self, auto_anchors};
 use crate::solver::plan::Block;
-use crate::solver::score::{association, size_entropy, sizes};
 use crate::solver::{reference, rim};
 use obcut_core::Graph;
 use obcut_core::error::{Error, ParamError};
@@ -91,52 +90,6 @@ const DISCRETISE: Schedule = Schedule {
     tol: 1e-4,
     ..Schedule::ALL_ROWS
 };
-
-/// How every k scored, and which one was taken.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KPath {
-    /// The k that was taken; 1 means that no clusters were found.
-    pub chosen: usize,
-    /// Whether there is no doubt: no k elsewhere comes near it, and the clusters stand apart.
-    pub clear: bool,
-    /// Other k that score nearly as well, the best first.
-    pub rivals: Vec<usize>,
-    /// What the largest gap between eigenvalues would have said, for comparison.
-    pub eigengap: usize,
-    /// The best score of a table without clusters, where one was made.
-    #[serde(default)]
-    pub reference: Option<f64>,
-    /// All that were tried, ascending; 1 has no score and is not among them.
-    pub tried: Vec<KTried>,
-}
-
-/// One k of the path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KTried {
-    /// Number of clusters.
-    pub n_clusters: usize,
-    /// The larger the better, at most 1.
-    pub score: f64,
-    /// Kind of graph that scored best.
-    pub graph: GraphKind,
-    /// Association of the labels of one view on the graph of another, beyond chance.
-    pub association: f64,
-    /// Adjusted mutual information of two views.
-    pub stability: f64,
-    /// Entropy of the cluster sizes.
-    pub balance: f64,
-    /// How much sparser the rims of the clusters are than the clusters, in standard deviations, in the mean;
-    /// 3 means that nothing links them.
-    #[serde(default)]
-    pub apart: f64,
-    /// The same of the cluster where it is least.
-    #[serde(default)]
-    pub least_apart: f64,
-    /// The score that a table without clusters has with this k, where one was made; between the k that were tried
-    /// there it is interpolated.
-    #[serde(default)]
-    pub reference: Option<f64>,
-}
 
 /// What the nearest rows say.
 struct Ground {
@@ -207,7 +160,7 @@ pub(crate) fn path(
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         context.report(Stage::Path, done.min(total), total, None)
     };
-    let mut tried: Vec<KTried> = Vec::new();
+    let mut tried: Vec<KScore> = Vec::new();
     let mut eigengap = low.max(2);
     for &kind in &kinds {
         let stream = stream.named(kind.name());
@@ -247,16 +200,16 @@ struct Reference {
 
 impl Reference {
     /// A score that is not clear itself says nothing: in very many columns sums of rows are all alike.
-    fn of(tried: &[KTried]) -> Option<Self> {
-        let most = |of: fn(&KTried) -> f64| tried.iter().map(of).fold(0.0, f64::max);
+    fn of(tried: &[KScore]) -> Option<Self> {
+        let most = |of: fn(&KScore) -> f64| tried.iter().map(of).fold(0.0, f64::max);
         (!tried.is_empty())
             .then(|| Self { score: most(|t| t.score).max(CLEAR), apart: most(|t| t.apart) })
     }
 }
 
 /// The score without clusters for any k, from those that were tried: straight lines over the logarithm of k.
-fn without_clusters(tried: &[KTried], k: usize) -> Option<f64> {
-    let at = |t: &KTried| (t.n_clusters as f64).ln();
+fn without_clusters(tried: &[KScore], k: usize) -> Option<f64> {
+    let at = |t: &KScore| (t.n_clusters as f64).ln();
     let below = tried.iter().filter(|t| t.n_clusters <= k).max_by_key(|t| t.n_clusters);
     let above = tried.iter().filter(|t| t.n_clusters >= k).min_by_key(|t| t.n_clusters);
     Some(match (below?, above) {
@@ -268,7 +221,7 @@ fn without_clusters(tried: &[KTried], k: usize) -> Option<f64> {
     })
 }
 
-impl KTried {
+impl KScore {
     /// What k are compared by: the score beyond that of a table without clusters.
     fn value(&self) -> f64 {
         self.score - TAKEN_OFF * self.reference.unwrap_or(0.0)
@@ -284,7 +237,7 @@ fn reference_path(
     few: &[usize],
     stream: Stream,
     context: &Context<'_>,
-) -> Result<Vec<KTried>, Error> {
+) -> Result<Vec<KScore>, Error> {
     let d = rows.table.d();
     let count = rows.table.n().min(REFERENCE_NUMBERS / d.max(1));
     let Some(&most) = few.last().filter(|most| **most * 3 <= count) else {
@@ -311,7 +264,7 @@ fn judge_all(
     stream: Stream,
     context: &Context<'_>,
     finished: &(dyn Fn() -> Result<(), Error> + Sync),
-) -> Result<Vec<KTried>, Error> {
+) -> Result<Vec<KScore>, Error> {
     let quiet = context.quietly();
     // The largest k first: they take longest.
     let judged = context.each(tested.len(), |at| {
@@ -381,7 +334,7 @@ fn judge(
     k: usize,
     stream: Stream,
     context: &Context<'_>,
-) -> Result<KTried, Error> {
+) -> Result<KScore, Error> {
     let (weights, keys) = (rows.weights, rows.keys);
     let mut labels = Vec::new();
     for (v, view) in views.iter().enumerate() {
@@ -418,7 +371,7 @@ fn judge(
         apart += rims.iter().sum::<f64>() / (k * views.len()) as f64;
         least_apart = rims.iter().fold(least_apart, |a, b| a.min(*b));
     }
-    Ok(KTried {
+    Ok(KScore {
         n_clusters: k,
         score,
         graph: kind,
@@ -433,23 +386,23 @@ fn judge(
 
 /// The k to take, from those that were tried, with the smallest k allowed and the numbers of components.
 fn pick(
-    tried: Vec<KTried>,
+    tried: Vec<KScore>,
     low: usize,
     pieces: (usize, usize),
     reference: Option<Reference>,
 ) -> KPath {
-    let path = |chosen: usize, clear: bool, rivals: Vec<usize>, tried: Vec<KTried>| {
+    let path = |chosen: usize, clear: bool, rivals: Vec<usize>, tried: Vec<KScore>| {
         let reference = reference.map(|r| r.score);
         KPath { chosen, clear, rivals, eigengap: chosen, reference, tried }
     };
     if let Some(found) = components(&tried, pieces) {
         return path(found, true, Vec::new(), tried);
     }
-    let above = |t: &KTried, times: f64| reference.is_some_and(|r| t.score >= times * r.score);
-    let sure = |t: &KTried| t.score >= CLEAR && (t.apart >= SPARSER.0 || above(t, ABOVE.0));
-    let perhaps = |t: &KTried| t.apart >= SPARSER.1 || (t.score >= CLEAR && above(t, ABOVE.1));
-    let best = |of: &dyn Fn(&KTried) -> bool| {
-        let mut found: Option<&KTried> = None;
+    let above = |t: &KScore, times: f64| reference.is_some_and(|r| t.score >= times * r.score);
+    let sure = |t: &KScore| t.score >= CLEAR && (t.apart >= SPARSER.0 || above(t, ABOVE.0));
+    let perhaps = |t: &KScore| t.apart >= SPARSER.1 || (t.score >= CLEAR && above(t, ABOVE.1));
+    let best = |of: &dyn Fn(&KScore) -> bool| {
+        let mut found: Option<&KScore> = None;
         for t in tried.iter().filter(|t| of(t)) {
             if found.is_none_or(|best| t.value() > best.value()) {
                 found = Some(t);
@@ -463,12 +416,12 @@ fn pick(
         let clear = tried.is_empty() || reference.is_some_and(single);
         return path(1, clear, Vec::new(), tried);
     };
-    let elsewhere = |t: &&KTried| {
+    let elsewhere = |t: &&KScore| {
         let (a, b) = (t.n_clusters.max(found.n_clusters), t.n_clusters.min(found.n_clusters));
         (a - b) as f64 > APART * a as f64
     };
-    let near = |t: &&KTried| t.value() >= found.value() - RIVAL;
-    let mut rivals: Vec<&KTried> = tried.iter().filter(elsewhere).filter(near).collect();
+    let near = |t: &&KScore| t.value() >= found.value() - RIVAL;
+    let mut rivals: Vec<&KScore> = tried.iter().filter(elsewhere).filter(near).collect();
     rivals.sort_by(|a, b| b.value().total_cmp(&a.value()));
     let mut rivals: Vec<usize> = rivals.iter().map(|t| t.n_clusters).collect();
     let clear = rivals.is_empty() && sure(found);
@@ -481,16 +434,16 @@ fn pick(
 /// The number of components, where it is the number of clusters: the views find just the components, and none
 /// of them holds several clusters; or the views find no clusters without links, and none that might
 /// hold, because a component is too small for them.
-fn components(tried: &[KTried], (few, all): (usize, usize)) -> Option<usize> {
-    let free = |t: &KTried| t.least_apart >= rim::FREE;
-    let larger = |t: &KTried, k: usize| t.n_clusters > k && t.score >= CLEAR;
-    let agreed = |t: &KTried| t.n_clusters == few && free(t) && t.stability >= AGREED;
-    let within = |t: &KTried| larger(t, few) && t.apart >= SPARSER.0 && t.least_apart >= EACH;
+fn components(tried: &[KScore], (few, all): (usize, usize)) -> Option<usize> {
+    let free = |t: &KScore| t.least_apart >= rim::FREE;
+    let larger = |t: &KScore, k: usize| t.n_clusters > k && t.score >= CLEAR;
+    let agreed = |t: &KScore| t.n_clusters == few && free(t) && t.stability >= AGREED;
+    let within = |t: &KScore| larger(t, few) && t.apart >= SPARSER.0 && t.least_apart >= EACH;
     if tried.iter().any(agreed) && !tried.iter().any(within) {
         return Some(few);
     }
     let known = tried.iter().any(|t| t.n_clusters == all);
-    let other = |t: &KTried| free(t) || (larger(t, all) && t.apart >= SPARSER.1);
+    let other = |t: &KScore| free(t) || (larger(t, all) && t.apart >= SPARSER.1);
     (all > 1 && known && !tried.iter().any(other)).then_some(all)
 }
 
@@ -499,8 +452,8 @@ mod tests {
     use super::*;
 
     /// Scores of some k, and how far the clusters stand apart.
-    fn tried(scores: &[(usize, f64, f64)]) -> Vec<KTried> {
-        let one = |&(n_clusters, score, apart): &(usize, f64, f64)| KTried {
+    fn tried(scores: &[(usize, f64, f64)]) -> Vec<KScore> {
+        let one = |&(n_clusters, score, apart): &(usize, f64, f64)| KScore {
             n_clusters,
             score,
             graph: GraphKind::Distance,

@@ -77,11 +77,6 @@ impl WayStart {
     }
 }
 
-/// Sources of the automatic choice, by their position.
-const GLOBAL: usize = 0;
-const DISTANCE: usize = 1;
-const LOCAL: usize = 2;
-
 /// Nearest rows in the graphs of the automatic choice.
 const FEW_NEIGHBORS: [usize; 2] = [5, 10];
 
@@ -136,18 +131,57 @@ impl Plan {
                 if params.effort == Effort::Thorough {
                     sources.push(part(GraphKind::Local, 0));
                 }
-                plan.ruler = DISTANCE;
+                plan.ruler = 1;
                 sources
             }
             GraphKind::Neighbors => vec![part(GraphKind::Distance, 0)],
             kind => vec![part(kind, 0)],
         };
-        plan.jobs = jobs(params, n > plan.trial_rows);
+        plan.jobs = plan.jobs(params, n > plan.trial_rows);
         let choice = matches!(kind, GraphKind::Auto | GraphKind::Neighbors) && k > 1;
         if choice && given.is_none() && params.n_init == 1 {
             plan.n_init = RESTARTS.iter().find(|r| n <= r.0).map_or(1, |r| r.1);
         }
         Ok(plan)
+    }
+
+    /// What is tried. Of equal scores the first is kept. `sampled` says that a part of the rows is tried first.
+    fn jobs(&self, params: &Params, sampled: bool) -> Vec<Job> {
+        let start = match params.init {
+            Init::Spectral => WayStart::Spectral,
+            Init::KMeans => WayStart::KMeans,
+            Init::Given(_) => WayStart::Given,
+        };
+        let way = |kinds: &[GraphKind]| {
+            let of = |kind| self.sources.iter().position(|source| source.kind == kind);
+            let sources = kinds.iter().filter_map(|&kind| of(kind)).collect();
+            Job::Anchors(Way { sources, start, links: None })
+        };
+        use GraphKind::{Distance, Global, Local};
+        match params.graph {
+            GraphKind::Auto => {}
+            GraphKind::Neighbors => return FEW_NEIGHBORS.map(Job::Rows).to_vec(),
+            kind => return vec![way(&[kind])],
+        }
+        // The learning loop has one row problem, so it takes one kind of links.
+        if params.learn != Learn::Nothing {
+            return vec![way(&[Distance]), way(&[Global])];
+        }
+        let mut jobs = vec![way(&[Global]), way(&[Global, Distance])];
+        // Nearest rows do the same better where there are few enough of them.
+        if sampled || start != WayStart::Spectral || params.effort != Effort::Auto {
+            jobs.insert(0, way(&[Distance]));
+        }
+        if params.effort == Effort::Thorough {
+            jobs.extend([way(&[Local]), way(&[Global, Local])]);
+        }
+        if start == WayStart::Spectral {
+            if params.effort != Effort::Fast {
+                jobs.splice(0..0, FEW_NEIGHBORS.map(Job::Rows));
+            }
+            jobs.extend([Job::Tree, Job::Means, Job::Mixture]);
+        }
+        jobs
     }
 
     /// What is left of the plan to repeat one job, with the anchors that it needs.
@@ -257,39 +291,4 @@ fn trial_rows(effort: Effort, cells: usize) -> usize {
         Effort::Auto => 20_000,
         Effort::Thorough => 100_000,
     }
-}
-
-/// What is tried. Of equal scores the first is kept. `sampled` says that a part of the rows is tried first.
-fn jobs(params: &Params, sampled: bool) -> Vec<Job> {
-    let start = match params.init {
-        Init::Spectral => WayStart::Spectral,
-        Init::KMeans => WayStart::KMeans,
-        Init::Given(_) => WayStart::Given,
-    };
-    let way =
-        |sources: &[usize]| Job::Anchors(Way { sources: sources.to_vec(), start, links: None });
-    match params.graph {
-        GraphKind::Auto => {}
-        GraphKind::Neighbors => return FEW_NEIGHBORS.map(Job::Rows).to_vec(),
-        _ => return vec![way(&[0])],
-    }
-    // The learning loop has one row problem, so it takes one kind of links.
-    if params.learn != Learn::Nothing {
-        return vec![way(&[DISTANCE]), way(&[GLOBAL])];
-    }
-    let mut jobs = vec![way(&[GLOBAL]), way(&[GLOBAL, DISTANCE])];
-    // Nearest rows do the same better where there are few enough of them.
-    if sampled || start != WayStart::Spectral || params.effort != Effort::Auto {
-        jobs.insert(0, way(&[DISTANCE]));
-    }
-    if params.effort == Effort::Thorough {
-        jobs.extend([way(&[LOCAL]), way(&[GLOBAL, LOCAL])]);
-    }
-    if start == WayStart::Spectral {
-        if params.effort != Effort::Fast {
-            jobs.splice(0..0, FEW_NEIGHBORS.map(Job::Rows));
-        }
-        jobs.extend([Job::Tree, Job::Means, Job::Mixture]);
-    }
-    jobs
 }

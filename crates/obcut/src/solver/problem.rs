@@ -3,22 +3,25 @@
 use serde::{Deserialize, Serialize};
 
 use crate::graph::bipartite::Builder;
+use crate::graph::kinds;
 use crate::graph::layout::Layout;
-use crate::params::{Formulation, GraphKind, Init, LambdaScale, Learn, Params, SweepOrder};
-use crate::solver::cutting::{self, Turns, Visits, cut};
+use crate::params::{Formulation, Init, LambdaScale, Learn, Params, SweepOrder};
+use crate::records::Trace;
+use crate::score::{association, score};
 use crate::solver::init;
 use crate::solver::learn::{Loop, State};
 use crate::solver::plan::{Block, Job, Plan, Way, WayStart};
-use crate::solver::score::{association, score};
-use crate::solver::trace::{Clock, Trace};
-use crate::solver::update::embedding;
-use crate::solver::update::graph::Support;
-use crate::solver::update::labels::fill_empty;
+use crate::update::cutting::{self, Turns, Visits, cut};
+use crate::update::embedding;
+use crate::update::graph::Support;
+use crate::update::labels::{fill_empty, median};
 use obcut_core::Graph;
 use obcut_core::error::Error;
+use obcut_core::graph::components::n_sizeable;
 use obcut_core::graph::spectral::{self, Coordinates, DISCRETISE};
 use obcut_core::graph::tree::Edge;
 use obcut_core::kmeans::{self, Weighted};
+use obcut_core::observer::Clock;
 use obcut_core::observer::Stage;
 use obcut_core::parallel::Context;
 use obcut_core::random::{Stream, shuffled};
@@ -55,6 +58,17 @@ pub(crate) struct Candidate {
     pub tree: Vec<Edge>,
 }
 
+impl Candidate {
+    /// The trace of the fit that keeps this candidate.
+    pub fn finished(self, weights: &[f64], n_clusters: usize, clock: Clock) -> Trace {
+        let mut trace = self.trace;
+        trace.seconds = clock.finish();
+        trace.n_pieces = n_sizeable(&self.graph, weights, n_clusters);
+        trace.n_idle = self.graph.degrees(weights).iter().filter(|&&d| d == 0.0).count();
+        trace
+    }
+}
+
 /// How the components of the graph of nearest rows lie in the clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Parts {
@@ -88,7 +102,19 @@ pub(crate) struct Problem<'p> {
     pub start: Option<Vec<u32>>,
 }
 
-impl Problem<'_> {
+impl<'p> Problem<'p> {
+    /// `total` is the sum of the weights, `total_square` is V.
+    pub fn new(
+        rows: &'p Weighted<'p, 'p>,
+        plan: &'p Plan,
+        params: &'p Params,
+        (total, total_square): (f64, f64),
+        start: Option<Vec<u32>>,
+    ) -> Self {
+        let row_weight = median(rows.weights);
+        Self { rows, plan, params, total, row_weight, total_square, start }
+    }
+
     pub fn ridge(&self) -> f64 {
         self.params.ridge * self.total_square / self.total
     }
@@ -114,6 +140,31 @@ impl Problem<'_> {
         context.report(Stage::Graph, 0, 0, None)?;
         let points = table.points(anchors.to_vec());
         Builder::new(self.params, layout, &points, self.ridge()).build(table, &points, context)
+    }
+
+    /// The best of all restarts.
+    pub fn restarts(
+        &self,
+        given: Option<&[f64]>,
+        context: &mut Context<'_>,
+        clock: &mut Clock,
+    ) -> Result<Candidate, Error> {
+        let mut kept: Option<Candidate> = None;
+        let mut scores = Vec::new();
+        for restart in 0..self.plan.n_init {
+            context.set_restart(restart, self.plan.n_init);
+            let stream = Stream::new(self.params.seed).nth(restart);
+            let mut candidate = self.solve(given, stream, context, clock)?;
+            scores.push(candidate.score);
+            if kept.as_ref().is_none_or(|best| candidate.score > best.score) {
+                candidate.trace.kept = restart;
+                kept = Some(candidate);
+            }
+        }
+        context.set_restart(0, 1);
+        let mut kept = kept.expect("n_init > 0 by check");
+        kept.trace.scores = scores;
+        Ok(kept)
     }
 
     /// Anchors, graphs, the choice among them, start, cut, learning: one restart.
@@ -314,7 +365,7 @@ impl Problem<'_> {
         self.params.learn != Learn::Nothing && self.params.n_clusters > 1
     }
 
-    /// The learning loop, unified or in two steps, from the labels of a candidate. Tried only
+    /// The learning loop, unified or in two steps, from the labels of a candidate. CandidateScore only
     /// (`Learn::Auto`), its labels are kept unless the score falls.
     pub fn learn(
         &self,
@@ -368,8 +419,8 @@ impl Problem<'_> {
             pull: params.pull,
             solver: params.row_solver,
             ridge: self.ridge(),
-            support: match layout.0[0].kind {
-                GraphKind::Global => Support::All,
+            support: match kinds::of(layout.0[0].kind) {
+                Some(kind) if kind.links_all_anchors() => Support::All,
                 _ => Support::Nearest(params.n_neighbors),
             },
             max_iter: if trial { params.max_iter.min(TRIAL) } else { params.max_iter },

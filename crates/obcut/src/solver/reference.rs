@@ -105,8 +105,8 @@ mod tests {
         // The gap between the groups is filled.
         let between = |x: &[f64]| x.chunks(2).filter(|r| (r[0] - 5.0).abs() < 1.0).count();
         assert!(between(&x) == 0 && between(&made) > n / 10);
-        let turned: Vec<f64> = x.chunks(2).rev().flatten().copied().collect();
+        let rotated: Vec<f64> = x.chunks(2).rev().flatten().copied().collect();
         let turned_keys: Vec<u64> = keys.iter().rev().copied().collect();
-        assert_eq!(make(&turned, &turned_keys), made);
+        assert_eq!(make(&rotated, &turned_keys), made);
     }
 }

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::graph::layout::Part;
+use crate::model::rule::Rule;
 use crate::params::GraphKind;
-use crate::solver::choose::{Choice, Tried};
+use crate::records::CandidateScore;
+use crate::solver::choose::Choice;
 use crate::solver::judge::{Judge, MANY, SOME};
 use crate::solver::plan::{Job, Way};
 use crate::solver::problem::{Candidate, Labelled, Parts, Problem, Procedure};
 use crate::solver::propose::RowGraph;
-use crate::solver::rule::Rule;
-use crate::solver::trace::Clock;
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::graph::tree::Edge;
+use obcut_core::observer::Clock;
 use obcut_core::observer::Stage;
 use obcut_core::parallel::Context;
 use obcut_core::random::Stream;
@@ -334,7 +335,7 @@ impl Problem<'_> {
 }
 
 /// Marks the best candidate of the graph of nearest rows as the one that was kept.
-fn keep_neighbors(tried: &mut [Tried]) {
+fn keep_neighbors(tried: &mut [CandidateScore]) {
     tried.iter_mut().for_each(|t| t.kept = false);
     let by_rows = tried.iter_mut().filter(|t| t.graph == GraphKind::Neighbors.name());
     if let Some(best) = by_rows.max_by(|a, b| a.score.total_cmp(&b.score)) {

@@ -4,15 +4,18 @@
 //! first ones; the rule is made from them at the final labels. Where a learning loop left training rows
 //! with other labels than the rule gives, the model remembers those rows by their content.
 
+mod file;
+pub(crate) mod rule;
+pub(crate) mod spread;
+
 use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
+use crate::model::rule::{RowScore, Rule, best};
+use crate::model::spread::{Judge, Seen, Spread, Work};
 use crate::params::check::check_weights;
 use crate::params::{Params, Scale};
-use crate::solver::explain::Explanation;
-use crate::solver::plane;
-use crate::solver::rule::{RowScore, Rule, best};
-use crate::solver::score::score;
-use crate::solver::spread::{Judge, Seen, Spread, Work};
+use crate::records::Explanation;
+use crate::score::score;
 use obcut_core::Graph;
 use obcut_core::block::{Points, Scratch};
 use obcut_core::error::{DataError, Error};
@@ -375,24 +378,10 @@ impl Model {
         Ok(score(&graph, &labels, weights.unwrap_or(&ones), self.n_clusters()))
     }
 
-    /// A map of the rows, N × 2: every cluster has a disc on a circle, similar clusters side by side, and
-    /// a row lies at the mean of its anchors. Rows that are hard to place lie between the discs.
-    ///
-    /// # Errors
-    /// As [`Self::predict`].
-    pub fn plane(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<Vec<f64>, Error> {
-        let graph = self.transform(samples, threads, observer)?;
-        let anchor_labels = self.anchor_labels();
-        let of_anchor =
-            plane::places(&self.anchors, self.n_features(), &anchor_labels, self.n_clusters())?;
-        let of_column: Vec<[f64; 2]> =
-            self.layout.anchor_of_column().iter().map(|&a| of_anchor[a as usize]).collect();
-        Ok(plane::plane(&graph, &of_column))
+    /// Brings all weights back to the unit in which they were given.
+    pub(crate) fn scale_weights(&mut self, unit: f64) {
+        self.sizes.iter_mut().for_each(|size| *size *= unit);
+        self.explanation.clusters.iter_mut().for_each(|cluster| cluster.weight *= unit);
     }
 
     pub(crate) fn builder(&self, points: &Points) -> Builder {

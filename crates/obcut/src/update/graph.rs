@@ -15,7 +15,7 @@ use obcut_core::block::{BLOCK, Points, Scratch};
 use std::ops::Range;
 
 use crate::params::RowSolver;
-use crate::solver::update::anchors::{Gathering, Moments};
+use crate::update::anchors::{Gathering, Moments};
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::parallel::Context;

@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::solver::update::embedding;
-use crate::solver::update::labels::Clusters;
+use crate::update::embedding;
+use crate::update::labels::Clusters;
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::linalg::simd::vectorised;

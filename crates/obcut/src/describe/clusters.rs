@@ -1,9 +1,6 @@
-//! What a fit found, as data: the clusters, what sets them apart, and what was tried.
+//! The clusters of a fit in figures: how they hold together, what sets them apart, and how they merge.
 
-use serde::{Deserialize, Serialize};
-
-use crate::solver::choose::Tried;
-use crate::solver::path::KPath;
+use crate::records::{ClusterInfo, FeatureInfo, Merge};
 use obcut_core::error::Error;
 use obcut_core::graph::tree::{Edge, Sets};
 use obcut_core::linalg::gemm::Real;
@@ -13,36 +10,6 @@ use obcut_core::parallel::Context;
 
 /// Features listed for a cluster.
 const FEATURES: usize = 5;
-
-/// Facts about a fit that a model carries.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Explanation {
-    /// One entry per cluster.
-    pub clusters: Vec<ClusterInfo>,
-    /// Graphs and starts that the automatic choice tried; empty when the graph was named.
-    pub tried: Vec<Tried>,
-    /// Numbers of clusters that were tried, when k was chosen.
-    pub k_path: Option<KPath>,
-    /// How the clusters merge when the gaps between them close, the narrowest first: k - 1 merges. Empty when
-    /// the graph was named, as the nearest rows are not looked at then.
-    #[serde(default)]
-    pub merges: Vec<Merge>,
-    /// Mean adjusted Rand index with the clusters of resamples, where [`crate::Params::stability`] asks for it.
-    #[serde(default)]
-    pub stability: Option<f64>,
-}
-
-/// Two nodes that become one, by single linkage: the clusters are the nodes 0 to k - 1, and the i-th merge
-/// makes the node k + i.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Merge {
-    /// The node with the smaller number.
-    pub a: u32,
-    /// The other one.
-    pub b: u32,
-    /// Distance between the nearest rows of the two, of the table as it was scaled.
-    pub distance: f64,
-}
 
 /// The merges of the clusters along a tree of the rows, the shortest edge first. None where the tree does not
 /// reach all clusters.
@@ -66,47 +33,11 @@ pub(crate) fn merges(tree: &[Edge], labels: &[u32], k: usize) -> Vec<Merge> {
     if found.len() + 1 == k { found } else { Vec::new() }
 }
 
-/// One cluster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClusterInfo {
-    /// Rows in it.
-    pub rows: usize,
-    /// Sum of their weights.
-    pub weight: f64,
-    /// Chance that a step from one of its rows to an anchor and back ends in the cluster: 1 when it
-    /// shares no link.
-    pub cohesion: f64,
-    /// The other cluster that such a step ends in most often, if it ends in any.
-    pub nearest: Option<u32>,
-    /// How often it does.
-    pub nearest_share: f64,
-    /// Features that differ most from the table as a whole, the most first.
-    pub features: Vec<FeatureInfo>,
-    /// Mean Jaccard index with the most similar cluster of every resample that holds rows of it, where
-    /// [`crate::Params::stability`] asks for it: 1 when it always comes back.
-    #[serde(default)]
-    pub stability: Option<f64>,
-}
-
-/// A feature of a cluster, in the units of the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FeatureInfo {
-    /// Column of the table.
-    pub index: usize,
-    /// Mean over the cluster.
-    pub mean: f64,
-    /// Mean over the table.
-    pub overall: f64,
-    /// The difference in standard deviations of the table.
-    pub difference: f64,
-}
-
-/// The clusters of a fit. `association` is k × k, see [`super::score::associations`].
+/// The clusters of a fit: labels and weights of the rows, and the association of clusters with clusters, k × k (see
+/// [`crate::score::associations`]).
 pub(crate) fn clusters(
     samples: &Samples<'_>,
-    labels: &[u32],
-    weights: Option<&[f64]>,
-    association: &[f64],
+    (labels, weights, association): (&[u32], Option<&[f64]>, &[f64]),
     k: usize,
     context: &Context<'_>,
 ) -> Result<Vec<ClusterInfo>, Error> {
@@ -267,7 +198,7 @@ mod tests {
         let samples: Samples<'_> = DenseRef::new(&x, 4, 3).unwrap().into();
         let context = Context::new(2, &Silent).unwrap();
         let association = [0.9, 0.1, 0.3, 0.7];
-        let found = clusters(&samples, &[0, 0, 1, 1], None, &association, 2, &context).unwrap();
+        let found = clusters(&samples, (&[0, 0, 1, 1], None, &association), 2, &context).unwrap();
         assert_eq!((found[0].rows, found[0].nearest), (2, Some(1)));
         assert_eq!((found[1].cohesion, found[1].nearest_share), (0.7, 0.3));
         let features: Vec<usize> = found[0].features.iter().map(|f| f.index).collect();
@@ -282,7 +213,7 @@ mod tests {
         let context = Context::new(1, &Silent).unwrap();
         let of = |x: &[f64], labels: &[u32], weights: Option<&[f64]>| {
             let samples: Samples<'_> = DenseRef::new(x, x.len(), 1).unwrap().into();
-            clusters(&samples, labels, weights, &[1.0, 0.0, 0.0, 1.0], 2, &context).unwrap()
+            clusters(&samples, (labels, weights, &[1.0, 0.0, 0.0, 1.0]), 2, &context).unwrap()
         };
         let a = of(&once, &[0, 0, 1], Some(&[1.0, 1.0, 2.0]));
         let b = of(&twice, &[0, 0, 1, 1], None);

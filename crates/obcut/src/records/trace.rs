@@ -1,11 +1,8 @@
 //! What happened during a fit: values, seconds, and why it stopped.
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 
-use crate::solver::choose::Tried;
-use obcut_core::observer::Stage;
+use super::explanation::CandidateScore;
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +62,7 @@ pub struct Trace {
     pub kept: usize,
     /// Graphs and starts that the automatic choice tried, for the restart that was kept; empty when
     /// the graph was named.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<CandidateScore>,
     /// Whether the learning loop ran but its labels were not kept, as the score fell.
     pub loop_rejected: bool,
     /// Pieces of some size that the first graph falls into.
@@ -116,33 +113,5 @@ impl Trace {
     /// Outer iterations of the loop, or of the cut when there was no loop.
     pub fn n_iter(&self) -> usize {
         if self.objective.is_empty() { self.cut.len() } else { self.objective.len() - 1 }
-    }
-}
-
-/// Adds up seconds per stage.
-#[doc(hidden)]
-#[derive(Default)]
-pub struct Clock {
-    seconds: Vec<(Stage, f64)>,
-}
-
-impl Clock {
-    /// Runs `work` and books its time under `stage`.
-    pub fn time<R>(&mut self, stage: Stage, work: impl FnOnce() -> R) -> R {
-        let start = Instant::now();
-        let result = work();
-        self.book(stage, start.elapsed().as_secs_f64());
-        result
-    }
-
-    fn book(&mut self, stage: Stage, seconds: f64) {
-        match self.seconds.iter_mut().find(|(s, _)| *s == stage) {
-            Some((_, total)) => *total += seconds,
-            None => self.seconds.push((stage, seconds)),
-        }
-    }
-
-    pub fn finish(self) -> Vec<(String, f64)> {
-        self.seconds.into_iter().map(|(s, t)| (s.name().to_string(), t)).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The rows that stand for their cluster: those nearest to its mean, in the scaled space.
 
+use crate::model::Model;
 use crate::params::check::check_weights;
-use crate::solver::model::Model;
 use obcut_core::block::Scratch;
 use obcut_core::error::{Error, ParamError};
 use obcut_core::linalg::simd::dot;
@@ -19,7 +19,7 @@ impl Model {
     ///
     /// # Errors
     /// When labels or weights do not fit the rows, or as [`Self::predict`].
-    pub fn typical_rows(
+    pub fn medoids(
         &self,
         samples: &Samples<'_>,
         labels: &[u32],
@@ -137,8 +137,8 @@ fn insert(best: &mut Vec<Near>, near: Near, count: usize) {
 
 #[cfg(test)]
 mod tests {
+    use crate::fit;
     use crate::params::Params;
-    use crate::solver::fit;
     use crate::synthetic;
     use obcut_core::matrix::{CsrRef, DenseRef, Ints};
     use obcut_core::observer::Silent;
@@ -151,9 +151,8 @@ mod tests {
         let dense = DenseRef::new(&x, 10, 2).unwrap().into();
         let model = fit(&dense, None, &Params::new(2), &Silent).unwrap().model;
         let labels: Vec<u32> = (0..10).map(|i| i / 5).collect();
-        let typical = |samples, weights| {
-            model.typical_rows(samples, &labels, weights, 3, 1, &Silent).unwrap()
-        };
+        let typical =
+            |samples, weights| model.medoids(samples, &labels, weights, 3, 1, &Silent).unwrap();
         assert_eq!(typical(&dense, None), [[2, 1, 3], [7, 6, 8]]);
         let offsets: Vec<i64> = (0..=10).map(|i| 2 * i).collect();
         let columns: Vec<i64> = (0..20).map(|i| i % 2).collect();
@@ -172,11 +171,11 @@ mod tests {
         let samples = data.matrix.samples().unwrap();
         let found = fit(&samples, None, &Params::new(3), &Silent).unwrap();
         let at = |threads| {
-            found.model.typical_rows(&samples, &found.labels, None, 5, threads, &Silent).unwrap()
+            found.model.medoids(&samples, &found.labels, None, 5, threads, &Silent).unwrap()
         };
         assert_eq!(at(1), at(3));
         assert!(at(1).iter().all(|rows| rows.len() == 5));
-        let few = found.model.typical_rows(&samples, &[0, 1], None, 5, 1, &Silent);
+        let few = found.model.medoids(&samples, &[0, 1], None, 5, 1, &Silent);
         assert!(few.is_err());
     }
 }

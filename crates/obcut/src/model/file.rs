@@ -10,11 +10,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::graph::layout::{Layout, Part};
+use crate::model::Model;
+use crate::model::rule::Rule;
+use crate::model::spread::Spread;
 use crate::params::{Params, Scale};
-use crate::solver::explain::Explanation;
-use crate::solver::model::Model;
-use crate::solver::rule::Rule;
-use crate::solver::spread::Spread;
+use crate::records::Explanation;
 use obcut_core::error::{Error, ModelError};
 use obcut_core::normalize::Scaling;
 
@@ -382,7 +382,7 @@ mod tests {
             let proba = old.predict_proba(&samples, 1, &Silent).unwrap();
             for (row, p) in rows.iter().zip(proba.values.chunks_exact(3)) {
                 assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-                assert_eq!(crate::solver::rule::best(p), row.label as usize);
+                assert_eq!(crate::model::rule::best(p), row.label as usize);
             }
         }
     }

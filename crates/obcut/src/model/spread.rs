@@ -13,9 +13,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Model;
+use crate::model::rule::{RowScore, best, top_two};
 use crate::params::Noise;
-use crate::solver::model::Model;
-use crate::solver::rule::{RowScore, best, top_two};
 use obcut_core::Graph;
 use obcut_core::block::{BLOCK, Scratch};
 use obcut_core::error::Error;

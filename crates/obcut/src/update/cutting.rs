@@ -1,8 +1,8 @@
 //! The one-step cut on a fixed graph: Y and H by turns (Eq. `eq:relax-OBCut`).
 
 use crate::params::AnchorWeights;
-use crate::solver::trace::StopReason;
-use crate::solver::update::{embedding, labels};
+use crate::records::StopReason;
+use crate::update::{embedding, labels};
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::observer::Stage;

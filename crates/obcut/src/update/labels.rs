@@ -13,8 +13,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::solver::cutting::Visits;
-use crate::solver::update::embedding::row_scores;
+use crate::update::cutting::Visits;
+use crate::update::embedding::row_scores;
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::linalg::simd::{largest_sum, vectorised};

@@ -5,18 +5,43 @@
 //! clear, on the way to another one when it is not. The map depends on the model alone, so new rows
 //! find their place among the old ones.
 
+use crate::model::Model;
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::linalg::gemm::gram;
 use obcut_core::linalg::simd::squared_distance;
 use obcut_core::linalg::{eigen, factor};
+use obcut_core::matrix::Samples;
+use obcut_core::observer::Observer;
 use obcut_core::random::Stream;
 
 /// Part of the way to the neighbouring disc that a disc fills.
 const FILL: f64 = 0.8;
 
+impl Model {
+    /// A map of the rows, N × 2: every cluster has a disc on a circle, similar clusters side by side, and
+    /// a row lies at the mean of its anchors. Rows that are hard to place lie between the discs.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn layout_2d(
+        &self,
+        samples: &Samples<'_>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Vec<f64>, Error> {
+        let graph = self.transform(samples, threads, observer)?;
+        let anchor_labels = self.anchor_labels();
+        let of_anchor =
+            places(&self.anchors, self.n_features(), &anchor_labels, self.n_clusters())?;
+        let of_column: Vec<[f64; 2]> =
+            self.layout.anchor_of_column().iter().map(|&a| of_anchor[a as usize]).collect();
+        Ok(map(&graph, &of_column))
+    }
+}
+
 /// Two coordinates for every row of a graph whose columns lie at `places`.
-pub(crate) fn plane(graph: &Graph, places: &[[f64; 2]]) -> Vec<f64> {
+fn map(graph: &Graph, places: &[[f64; 2]]) -> Vec<f64> {
     let mut out = Vec::with_capacity(2 * graph.n_rows());
     for i in 0..graph.n_rows() {
         let (columns, values) = graph.row(i);
@@ -30,12 +55,7 @@ pub(crate) fn plane(graph: &Graph, places: &[[f64; 2]]) -> Vec<f64> {
 }
 
 /// Places of the anchors (M × d, with their clusters).
-pub(crate) fn places(
-    anchors: &[f64],
-    d: usize,
-    labels: &[u32],
-    k: usize,
-) -> Result<Vec<[f64; 2]>, Error> {
+fn places(anchors: &[f64], d: usize, labels: &[u32], k: usize) -> Result<Vec<[f64; 2]>, Error> {
     let members = |j: u32| (0..labels.len()).filter(move |&a| labels[a] == j);
     let centers: Vec<Option<Vec<f64>>> =
         (0..k as u32).map(|j| center(anchors, d, members(j))).collect();
@@ -112,8 +132,8 @@ fn disc(
     let products = gram(&moved, m, d);
     let (values, vectors) = if m <= 2 {
         let (values, vectors) = factor::symmetric_eigen(&products, m)?;
-        let turned = (0..m).flat_map(|i| (0..m).rev().map(move |j| (i, j)));
-        (values.into_iter().rev().collect(), turned.map(|(i, j)| vectors[i * m + j]).collect())
+        let rotated = (0..m).flat_map(|i| (0..m).rev().map(move |j| (i, j)));
+        (values.into_iter().rev().collect(), rotated.map(|(i, j)| vectors[i * m + j]).collect())
     } else {
         eigen::largest(&products, m, 2, Stream::new(0).named("plane"), || Ok(()))?
     };
@@ -170,7 +190,7 @@ mod tests {
         assert_eq!(super::places(&[3.0], 1, &[0], 1).unwrap(), [[0.0, 0.0]]);
         let mut graph = Graph::empty(20);
         graph.push(&[0, 5], &[0.5, 0.5]);
-        let row = plane(&graph, &places);
+        let row = map(&graph, &places);
         assert!((row[0] - (places[0][0] + places[5][0]) / 2.0).abs() < 1e-12);
     }
 }

@@ -1,0 +1,60 @@
+//! The best mixture of all anchors of a set: argmin |x - A b|^2 on the simplex, paper Eq. `eq:Subspace`.
+
+use std::ops::Range;
+
+use crate::graph::kinds::{AnchorSet, Kind, LinkRow, Links};
+use crate::params::{Params, RowSolver};
+use obcut_core::block::Block;
+use obcut_core::linalg::gemm::gram;
+use obcut_core::simplex::Gram;
+
+/// Rows per anchor, at least: with fewer the graph falls apart into fragments.
+const ROWS_PER_ANCHOR: usize = 10;
+
+pub(super) struct Global;
+
+struct Ready {
+    gram: Gram,
+    solver: RowSolver,
+}
+
+impl Kind for Global {
+    fn n_anchors(&self, n: usize) -> usize {
+        (n / ROWS_PER_ANCHOR).min(300)
+    }
+
+    fn n_sets(&self) -> usize {
+        5
+    }
+
+    fn links_all_anchors(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, set: &AnchorSet<'_>, params: &Params) -> Box<dyn LinkRow> {
+        let gram = Gram::new(gram(set.anchors, set.n, set.d), set.n, set.ridge);
+        Box::new(Ready { gram, solver: params.row_solver })
+    }
+}
+
+impl LinkRow for Ready {
+    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut Links) {
+        let Links { anchors: chosen, weights, linear, active, gradient, .. } = links;
+        let start = anchors.start as u32;
+        block.products(r, anchors, linear);
+        linear.iter_mut().for_each(|f| *f *= 2.0);
+        chosen.clear();
+        weights.clear();
+        match self.solver {
+            RowSolver::Exact => {
+                active.solve(&self.gram, linear, chosen, weights);
+                chosen.iter_mut().for_each(|m| *m += start);
+            }
+            RowSolver::Authors => {
+                weights.resize(linear.len(), 0.0);
+                gradient.solve(&self.gram, linear, weights);
+                chosen.extend((0..linear.len() as u32).map(|m| m + start));
+            }
+        }
+    }
+}
