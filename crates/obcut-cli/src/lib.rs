@@ -7,12 +7,14 @@
 
 #[doc(hidden)]
 pub mod args;
+mod checkpoint;
 mod commands;
 #[doc(hidden)]
 pub mod failure;
 mod input;
 #[doc(hidden)]
 pub mod interrupt;
+mod labels;
 mod memory;
 #[doc(hidden)]
 pub mod output;
@@ -20,7 +22,6 @@ pub mod output;
 pub mod page;
 mod progress;
 mod report;
-mod spill;
 
 use std::ffi::OsString;
 

@@ -18,13 +18,13 @@ const PER_CORE_ROW: u64 = 900;
 /// Bytes of everything else.
 const BASE: u64 = 64 << 20;
 
-/// Whether a table is loaded or read in pieces.
+/// How a table is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Loaded.
-    Load,
-    /// Read in pieces.
-    Pieces,
+pub enum Reading {
+    /// The whole table is loaded.
+    InMemory,
+    /// The table is read in pieces, more than once.
+    InPieces,
 }
 
 /// The memory that may be used.
@@ -43,62 +43,70 @@ fn free() -> Option<u64> {
     Some((kib << 10).min(group.unwrap_or(u64::MAX)))
 }
 
-/// Rows that are clustered at once: those of a core, or all.
-fn rows_at_once(params: &Params, rows: u64, cols: usize) -> u64 {
-    let is_large = large::is_large(params, rows as usize, cols);
-    if is_large { large::core_rows(params, cols) as u64 } else { rows }
+/// Bytes of memory that a run takes.
+struct Demand {
+    /// With the table in memory.
+    whole: u64,
+    /// With the table read in pieces.
+    in_pieces: u64,
 }
 
-/// Bytes that a fit of so many rows takes.
-fn fit_bytes(rows: u64, cols: usize, value_bytes: usize) -> u64 {
-    // A core is copied out of the table; all rows are read at once.
-    let copy = cols as u64 * value_bytes as u64;
-    BASE.saturating_add(rows.saturating_mul(copy + PER_CORE_ROW))
+impl Demand {
+    /// A run on so many rows that takes some bytes for the table and some for everything else.
+    fn new(rows: u64, table: u64, beside: u64) -> Self {
+        let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
+        Self { whole, in_pieces: beside }
+    }
+
+    /// In memory if it fits, or if the table cannot be read otherwise.
+    fn reading(&self, size: &Measure, limit: u64) -> Reading {
+        let fits = self.whole <= limit || !size.in_pieces;
+        if fits { Reading::InMemory } else { Reading::InPieces }
+    }
 }
 
-/// The way for a fit: in pieces when the table does not fit otherwise. A table of unknown size is loaded.
-pub fn way(size: &Measure, params: &Params, given: Option<u64>) -> Result<Way, Fault> {
+/// How a table is read that is clustered. A table of unknown size is loaded.
+pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Reading, Fault> {
     let limit = limit(given);
     let (Some(bytes), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
-        return Ok(Way::Load);
+        return Ok(Reading::InMemory);
     };
-    let at_once = rows_at_once(params, rows, cols);
-    let beside = fit_bytes(at_once, cols, size.value_bytes);
-    let table = if at_once < rows { bytes } else { 0 };
-    let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
-    if whole <= limit {
-        return Ok(Way::Load);
+    let is_large = large::is_large(params, rows as usize, cols);
+    let core_rows = large::core_rows(params, cols) as u64;
+    let at_once = if is_large { core_rows } else { rows };
+    // A core is copied out of the table; all rows at once are the table itself.
+    let copied = cols as u64 * size.value_bytes as u64;
+    let beside = BASE.saturating_add(at_once.saturating_mul(copied + PER_CORE_ROW));
+    let demand = Demand::new(rows, if at_once < rows { bytes } else { 0 }, beside);
+    let reading = demand.reading(size, limit);
+    // Without a limit of the user it may still succeed.
+    if given.is_none() {
+        return Ok(reading);
     }
-    if !size.in_pieces {
-        // Without a limit of the user's it may still go well.
-        return if given.is_none() {
-            Ok(Way::Load)
-        } else {
-            Err(Fault::Usage(format!(
-                "the table takes about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
-                size_text(whole),
-                size_text(limit)
-            )))
-        };
-    }
-    if beside > limit && given.is_some() {
-        let fewer = (large::core_rows(params, cols) as u64).min(at_once / 2).max(1);
+    if reading == Reading::InMemory && demand.whole > limit {
         return Err(Fault::Usage(format!(
-            "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
-            size_text(beside),
+            "the table takes about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
+            size_text(demand.whole),
             size_text(limit)
         )));
     }
-    Ok(Way::Pieces)
+    if reading == Reading::InPieces && demand.in_pieces > limit {
+        let fewer = core_rows.min(at_once / 2).max(1);
+        return Err(Fault::Usage(format!(
+            "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
+            size_text(demand.in_pieces),
+            size_text(limit)
+        )));
+    }
+    Ok(reading)
 }
 
-/// The way for labelling.
-pub fn way_to_label(size: &Measure, given: Option<u64>) -> Way {
-    let whole = size.bytes().zip(size.rows).map(|(bytes, rows)| {
-        bytes.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(BASE)
-    });
-    let fits = whole.is_none_or(|whole| whole <= limit(given));
-    if fits || !size.in_pieces { Way::Load } else { Way::Pieces }
+/// How a table is read that a model labels.
+pub fn for_labels(size: &Measure, given: Option<u64>) -> Reading {
+    match (size.bytes(), size.rows) {
+        (Some(bytes), Some(rows)) => Demand::new(rows, bytes, BASE).reading(size, limit(given)),
+        _ => Reading::InMemory,
+    }
 }
 
 /// `2.4 GiB`.
@@ -131,13 +139,13 @@ mod tests {
     #[test]
     fn a_table_is_loaded_while_it_fits() {
         let params = Params::new(10);
-        let way = |rows, in_pieces| way(&measure(rows, in_pieces), &params, Some(512 << 20));
-        assert!(matches!(way(100_000, true), Ok(Way::Load)));
-        assert!(matches!(way(20_000_000, true), Ok(Way::Pieces)));
-        let Err(Fault::Usage(text)) = way(20_000_000, false) else { panic!("it cannot be read") };
+        let read = |rows, in_pieces| for_fit(&measure(rows, in_pieces), &params, Some(512 << 20));
+        assert!(matches!(read(100_000, true), Ok(Reading::InMemory)));
+        assert!(matches!(read(20_000_000, true), Ok(Reading::InPieces)));
+        let Err(Fault::Usage(text)) = read(20_000_000, false) else { panic!("it cannot be read") };
         assert!(text.contains("2.") && text.contains("512.0 MiB"), "{text}");
         let all = Params { core_rows: Some(0), ..Params::new(10) };
-        let Err(Fault::Usage(text)) = super::way(&measure(20_000_000, true), &all, Some(1 << 29))
+        let Err(Fault::Usage(text)) = for_fit(&measure(20_000_000, true), &all, Some(1 << 29))
         else {
             panic!("it does not fit")
         };

@@ -1,10 +1,11 @@
 //! What is printed: JSON documents, lines of labels, and cards for people.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use obcut_data::LabelTable;
+use obcut_data::RowLabels;
 use serde::Serialize;
 
 /// Colour of the word `error`.
@@ -35,21 +36,24 @@ pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints one line per row on standard output: the label, then second-best label and figures when
-/// there are such.
-pub fn print_labels(table: &LabelTable<'_>) -> io::Result<()> {
+/// The document of a run: the command and its version, then the facts.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    command: &'static str,
+    version: &'static str,
+    #[serde(flatten)]
+    facts: &'a T,
+}
+
+/// Prints the facts of a run as a JSON document on standard output.
+pub fn print_run(command: &'static str, facts: &impl Serialize) -> io::Result<()> {
+    print_json(&Document { command, version: env!("CARGO_PKG_VERSION"), facts })
+}
+
+/// Prints one line per row on standard output: the label, then the scores if the rows have them.
+pub fn print_labels(rows: &RowLabels) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let figures = table.figures();
-    for (i, label) in table.labels.iter().enumerate() {
-        write!(out, "{}", *label as i32)?;
-        if let Some(second) = table.second {
-            write!(out, ",{}", second[i])?;
-        }
-        for values in figures.iter().filter_map(|(_, values)| *values) {
-            write!(out, ",{}", values[i])?;
-        }
-        writeln!(out)?;
-    }
+    rows.write_lines(&mut out, None)?;
     out.flush()
 }
 
@@ -70,6 +74,15 @@ impl Card {
     /// Adds a line; an empty name continues the one before.
     pub fn line(&mut self, name: &'static str, text: impl Into<String>) {
         self.lines.push((name, text.into()));
+    }
+
+    /// Adds a line for every file that was written.
+    pub fn paths(&mut self, paths: &[(&'static str, Option<&PathBuf>)]) {
+        for (name, path) in paths {
+            if let Some(path) = path {
+                self.line(name, path.display().to_string());
+            }
+        }
     }
 
     /// Adds warnings below the lines.

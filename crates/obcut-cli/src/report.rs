@@ -1,14 +1,12 @@
 //! Facts that several commands tell, for people and as JSON.
 
-use std::io::IsTerminal;
-
-use obcut::{LargeTrace, metrics};
-use obcut_data::{LabelTable, NOISE, RowTable, Truth};
+use obcut::{LargeTrace, Trace, metrics};
+use obcut_data::{RowLabels, RowTable, Truth};
 use serde::{Serialize, Serializer};
 
-use crate::args::{Talk, Targets};
 use crate::failure::Fault;
-use crate::interrupt;
+use crate::input::{Rows, Table};
+use crate::labels::Labels;
 use crate::memory;
 use crate::output::{self, Card, TABLE_LIMIT, count, plural};
 
@@ -30,15 +28,12 @@ pub struct ClusterFacts {
 
 impl ClusterFacts {
     /// Counts the labels `0..k`.
-    pub fn new(labels: &[u32], n_clusters: usize) -> Self {
-        let mut sizes = vec![0; n_clusters];
-        let clusters = labels.iter().filter(|&&label| label != NOISE);
-        clusters.for_each(|&label| sizes[label as usize] += 1);
-        Self::of_sizes(sizes)
+    pub fn of_labels(labels: &[u32], n_clusters: usize) -> Self {
+        Self::new(RowLabels::of_clusters(labels).sizes(n_clusters))
     }
 
     /// From the sizes.
-    pub fn of_sizes(sizes: Vec<usize>) -> Self {
+    pub fn new(sizes: Vec<usize>) -> Self {
         let n_clusters = sizes.len();
         let mut sorted = sizes.clone();
         sorted.sort_unstable();
@@ -308,10 +303,20 @@ pub struct ScoreFacts {
 }
 
 impl ScoreFacts {
-    /// Scores labels against classes of the same rows.
-    pub fn new(labels: &[u32], truth: &Truth) -> anyhow::Result<Self> {
-        let metrics::Scores { nmi, acc, purity, ari } = metrics::scores(labels, &truth.codes)?;
+    /// Scores labels, -1 for noise, against classes of the same rows.
+    pub fn new(labels: &RowLabels, truth: &Truth) -> anyhow::Result<Self> {
+        // Noise counts as a cluster of its own.
+        let noise = labels.labels().max().map_or(0, |last| last + 1);
+        let cluster = |label: i32| if label < 0 { noise } else { label } as u32;
+        let labels: Vec<u32> = labels.labels().map(cluster).collect();
+        let metrics::Scores { nmi, acc, purity, ari } = metrics::scores(&labels, &truth.codes)?;
         Ok(Self { nmi, acc, purity, ari })
+    }
+
+    /// Scores the labels of a table, if it has classes.
+    pub fn of_table(labels: &Labels, table: &Table) -> anyhow::Result<Option<Self>> {
+        let Some(truth) = &table.truth else { return Ok(None) };
+        Self::new(&*labels.load()?, truth).map(Some)
     }
 
     /// The same for a page.
@@ -335,18 +340,6 @@ impl ScoreFacts {
     }
 }
 
-/// Scores when the table has a truth column.
-pub fn scores_of(labels: &[u32], truth: Option<&Truth>) -> anyhow::Result<Option<ScoreFacts>> {
-    let Some(truth) = truth else { return Ok(None) };
-    if !labels.contains(&NOISE) {
-        return ScoreFacts::new(labels, truth).map(Some);
-    }
-    // Noise counts as a cluster of its own.
-    let last = labels.iter().filter(|&&label| label != NOISE).max().map_or(0, |&label| label + 1);
-    let labels: Vec<u32> = labels.iter().map(|&label| label.min(last)).collect();
-    ScoreFacts::new(&labels, truth).map(Some)
-}
-
 /// How a large table was read.
 #[derive(Debug, Serialize)]
 pub struct PassFacts {
@@ -362,14 +355,18 @@ pub struct PassFacts {
 }
 
 impl PassFacts {
-    /// From what a fit tells, and the table if it was read in pieces.
-    pub fn new(rows: usize, trace: &LargeTrace, table: Option<&RowTable>) -> Self {
-        Self {
-            rows,
-            trace: trace.clone(),
-            bytes_read: table.map(RowTable::bytes_read),
-            scratch_bytes: table.map(RowTable::scratch_bytes).filter(|&bytes| bytes > 0),
-        }
+    /// From the trace of a fit, if the table was large.
+    pub fn new(table: &Table, trace: &Trace) -> Option<Self> {
+        let source = match &table.rows {
+            Rows::InMemory(_) => None,
+            Rows::InPieces(source) => Some(source),
+        };
+        Some(Self {
+            rows: table.n_rows(),
+            trace: trace.large.clone()?,
+            bytes_read: source.map(RowTable::bytes_read),
+            scratch_bytes: source.map(RowTable::scratch_bytes).filter(|&bytes| bytes > 0),
+        })
     }
 
     /// A few lines of a card.
@@ -392,128 +389,6 @@ impl PassFacts {
         let last = 100.0 * moved.last().copied().unwrap_or(0.0);
         card.line("", format!("{rounds} of labelling; another would move {last:.2} % of the rows"));
     }
-}
-
-/// Labels of rows with what is known beside them.
-#[derive(Clone, Debug)]
-pub struct RowLabels {
-    /// Cluster of every row.
-    pub labels: Vec<u32>,
-    /// More about every row.
-    pub margins: Option<Margins>,
-}
-
-/// What stands beside the labels of rows.
-#[derive(Clone, Debug, Default)]
-pub struct Margins {
-    /// Second-best cluster.
-    pub second: Vec<u32>,
-    /// By how much the best one wins.
-    pub margin: Vec<f64>,
-    /// How sure the label is.
-    pub confidence: Vec<f64>,
-    /// How far out the row lies.
-    pub outlier: Vec<f64>,
-}
-
-impl Margins {
-    /// Forgets all rows.
-    pub fn clear(&mut self) {
-        self.second.clear();
-        for figures in [&mut self.margin, &mut self.confidence, &mut self.outlier] {
-            figures.clear();
-        }
-    }
-
-    /// Adds the rows of a table that has all columns.
-    pub fn extend(&mut self, table: &LabelTable<'_>) {
-        self.second.extend(table.second.into_iter().flatten());
-        self.margin.extend(table.margin.into_iter().flatten());
-        self.confidence.extend(table.confidence.into_iter().flatten());
-        self.outlier.extend(table.outlier.into_iter().flatten());
-    }
-}
-
-impl RowLabels {
-    /// Labels and nothing else.
-    pub fn new(labels: Vec<u32>) -> Self {
-        Self { labels, margins: None }
-    }
-
-    /// Splits what a model explains.
-    pub fn explained(rows: &[obcut::RowScore]) -> Self {
-        Self {
-            labels: rows.iter().map(|row| row.label_or_noise() as u32).collect(),
-            margins: Some(Margins {
-                second: rows.iter().map(|row| row.second).collect(),
-                margin: rows.iter().map(|row| row.margin).collect(),
-                confidence: rows.iter().map(|row| row.confidence).collect(),
-                outlier: rows.iter().map(|row| row.outlier).collect(),
-            }),
-        }
-    }
-
-    /// As it is written.
-    pub fn table(&self) -> LabelTable<'_> {
-        table(&self.labels, self.margins.as_ref())
-    }
-
-    /// Writes the labels to their file, if any, and before that what `also` writes.
-    pub fn write(
-        &self,
-        targets: &Targets,
-        also: impl FnOnce() -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        interrupt::writing(|| {
-            also()?;
-            if let Some(path) = &targets.labels {
-                obcut_data::write_labels(path, &self.table(), targets.force)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Prints the summary, and the labels unless they are in a file. The summary comes first, so
-    /// that it is there while a slow reader takes the labels; on a terminal they would push it out
-    /// of sight, so it comes last.
-    pub fn show(&self, targets: &Targets, talk: &Talk, card: &Card) -> anyhow::Result<()> {
-        let printed = targets.labels.is_none();
-        let last = printed && std::io::stdout().is_terminal();
-        if !talk.quiet && !last {
-            card.print_to_stderr();
-        }
-        if printed {
-            output::print_labels(&self.table())?;
-        }
-        if !talk.quiet && last {
-            card.print_to_stderr();
-        }
-        Ok(())
-    }
-
-    /// The labels for a JSON document, unless they are in a file.
-    pub fn inline(&self, targets: &Targets) -> InlineLabels<'_> {
-        let wanted = targets.labels.is_none();
-        InlineLabels { table: wanted.then(|| self.table()) }
-    }
-}
-
-/// Labels with what stands beside them.
-pub fn table<'a>(labels: &'a [u32], margins: Option<&'a Margins>) -> LabelTable<'a> {
-    LabelTable {
-        labels,
-        second: margins.map(|m| &m.second[..]),
-        margin: margins.map(|m| &m.margin[..]),
-        confidence: margins.map(|m| &m.confidence[..]),
-        outlier: margins.map(|m| &m.outlier[..]),
-    }
-}
-
-/// Labels inside a JSON document.
-#[derive(Debug, Serialize)]
-pub struct InlineLabels<'a> {
-    #[serde(flatten)]
-    table: Option<LabelTable<'a>>,
 }
 
 /// Seconds in all and per step.
@@ -572,4 +447,13 @@ pub fn same_length(labels: usize, truth: usize) -> Result<(), Fault> {
         count(labels),
         count(truth)
     )))
+}
+
+/// Rows per pair of cluster and class: a line per cluster, a column per class.
+pub fn contingency(labels: &[u32], n_clusters: usize, truth: &Truth) -> Vec<Vec<u64>> {
+    let mut counts = vec![vec![0; truth.names.len()]; n_clusters];
+    for (&label, &class) in labels.iter().zip(&truth.codes) {
+        counts[label as usize][class as usize] += 1;
+    }
+    counts
 }

@@ -52,8 +52,8 @@ pub use labels::{Truth, load_labels};
 pub use rows::{Measure, RowTable, expand, measure, open_rows};
 pub use source::Source;
 pub use write::{
-    LabelTable, LabelWriter, NOISE, check_output, check_writable, remove_parts, signed,
-    write_atomic, write_csr_npz, write_labels, write_npy,
+    LabelWriter, RowLabels, check_output, check_writable, remove_parts, write_atomic,
+    write_csr_npz, write_labels, write_npy,
 };
 
 use source::Input;

@@ -3,8 +3,6 @@
 //! The column readers of the parquet crate are used directly: a table of numbers needs none of
 //! the arrow crates.
 
-mod labels;
-
 use bytes::Bytes;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -20,8 +18,6 @@ use crate::message::shorten;
 use crate::source::{Input, Seekable};
 use crate::values::{Number, Real, half_to_f64};
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
-
-pub(crate) use labels::{LabelRows, write_labels};
 
 /// Values decoded at a time.
 const BATCH: usize = 1 << 14;

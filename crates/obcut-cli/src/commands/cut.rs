@@ -7,18 +7,20 @@ use anyhow::bail;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use obcut::{AnchorWeights, CutParams, ParamError, StopReason};
-use obcut_data::{LabelTable, LoadOptions, Source};
+use obcut_data::{LoadOptions, RowLabels, Source};
 use serde::Serialize;
 
 use crate::args::settings::possible;
 use crate::args::vocabulary;
 use crate::args::{LabelArgs, METHOD, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
-use crate::failure::{Fault, about_table};
-use crate::input::{self, InputFacts};
+use crate::failure::Fault;
+use crate::input::{InputFacts, Table};
 use crate::interrupt;
+use crate::labels::{Labels, show};
+use crate::memory::Reading;
 use crate::output::{self, Card, number, plural};
 use crate::progress::Watch;
-use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, TimeFacts};
+use crate::report::{self, ClusterFacts, TimeFacts};
 
 /// Cut a bipartite graph.
 #[derive(Args, Debug)]
@@ -73,8 +75,6 @@ struct Job {
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
 struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
     input: InputFacts,
     settings: SettingFacts,
     row_clusters: ClusterFacts,
@@ -87,7 +87,7 @@ struct Report<'a> {
     output: OutputFacts<'a>,
     warnings: &'a [String],
     #[serde(flatten)]
-    labels: InlineLabels<'a>,
+    labels: Option<&'a RowLabels>,
     #[serde(skip_serializing_if = "Option::is_none")]
     column_labels: Option<&'a [u32]>,
 }
@@ -159,9 +159,9 @@ impl Job {
     fn run(&self, talk: &Talk) -> anyhow::Result<()> {
         let start = Instant::now();
         let watch = Watch::new(talk);
-        let (data, input) = input::load(&self.source, &self.options, &watch)?;
-        let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
-        let graph = data.matrix.samples().map_err(about_file)?;
+        let source = std::slice::from_ref(&self.source);
+        let table = Table::read(source, &self.options, None, Reading::InMemory, &watch)?;
+        let graph = table.samples()?;
         let (k, n_cols) = (self.params.n_clusters, graph.n_cols());
         if k > n_cols {
             bail!(Fault::Usage(format!(
@@ -170,24 +170,23 @@ impl Job {
             )));
         }
         let cutting = Instant::now();
-        let cut =
-            interrupt::watched(|| obcut::cut(&graph, &self.params, &watch)).map_err(about_file)?;
+        let cut = interrupt::watched(|| obcut::cut(&graph, &self.params, &watch))
+            .map_err(|error| table.error(error))?;
         let warnings = vocabulary::warnings(&cut.warnings, &[]);
         let stages = vec![
-            ("read".to_string(), input.seconds),
+            ("read".to_string(), table.facts.seconds),
             ("cut".to_string(), cutting.elapsed().as_secs_f64()),
         ];
-        let rows = RowLabels::new(cut.row_labels);
-        rows.write(&self.targets, || self.write_columns(&cut.column_labels))?;
+        let labels = Labels::InMemory(RowLabels::of_clusters(&cut.row_labels));
+        labels.write(&self.targets, || self.write_columns(&cut.column_labels))?;
+        let printed = labels.printed(&self.targets)?;
         watch.finish();
 
         let report = Report {
-            command: "cut",
-            version: env!("CARGO_PKG_VERSION"),
-            input,
+            input: table.facts,
             settings: SettingFacts::new(&self.params),
-            row_clusters: ClusterFacts::new(&rows.labels, self.params.n_clusters),
-            column_clusters: ClusterFacts::new(&cut.column_labels, self.params.n_clusters),
+            row_clusters: ClusterFacts::of_labels(&cut.row_labels, k),
+            column_clusters: ClusterFacts::of_labels(&cut.column_labels, k),
             cut: cut.trace.last().copied(),
             iterations: cut.trace.len(),
             stopped: cut.stop,
@@ -198,19 +197,19 @@ impl Job {
                 column_labels: self.targets.second.as_ref(),
             },
             warnings: &warnings,
-            labels: rows.inline(&self.targets),
+            labels: printed.as_deref(),
             column_labels: self.targets.second.is_none().then_some(&cut.column_labels[..]),
         };
         if talk.json {
-            return Ok(output::print_json(&report)?);
+            return Ok(output::print_run("cut", &report)?);
         }
-        rows.show(&self.targets, talk, &report.card())
+        show(printed.as_deref(), talk, &report.card())
     }
 
     fn write_columns(&self, labels: &[u32]) -> anyhow::Result<()> {
         if let Some(path) = &self.targets.second {
-            let table = LabelTable::new(labels);
-            obcut_data::write_labels(path, &table, self.targets.force)?;
+            let labels = RowLabels::of_clusters(labels);
+            obcut_data::write_labels(path, &labels, self.targets.force)?;
         }
         Ok(())
     }
@@ -228,9 +227,7 @@ impl Report<'_> {
             card.line("cut", format!("{} after {steps} ({})", number(cut), self.stopped.text()));
         }
         self.seconds.tell(&mut card);
-        if let Some(path) = self.output.labels {
-            card.line("labels", path.display().to_string());
-        }
+        card.paths(&[("labels", self.output.labels)]);
         if let Some(path) = self.output.column_labels {
             card.line("", format!("{} (columns)", path.display()));
         }

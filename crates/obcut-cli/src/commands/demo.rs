@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use obcut::{Fit, Params};
-use obcut_data::Truth;
+use obcut_data::{RowLabels, Truth};
 use obcut_report::{Clustering, Data, Sketch, clustering};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::interrupt;
 use crate::output::{self, Card, number, plural};
 use crate::page;
 use crate::progress::Watch;
-use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
+use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts, contingency};
 
 /// Classes, and so clusters.
 const N_DIGITS: usize = 10;
@@ -45,8 +45,6 @@ pub struct DemoArgs {
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
 struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
     rows: usize,
     features: usize,
     clusters: ClusterFacts,
@@ -82,7 +80,7 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
 
     let watch = Watch::new(talk);
     let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
-    let scores = ScoreFacts::new(&fit.labels, &truth)?;
+    let scores = ScoreFacts::new(&RowLabels::of_clusters(&fit.labels), &truth)?;
     let page = match &args.report {
         Some(_) => {
             let sketching = || Sketch::of_fit(&fit, &samples, None, params.threads, &watch);
@@ -105,14 +103,12 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
         args.keep.as_ref().map_or(Ok(()), |path| keep(path, args.force))?;
         page::write(args.report.as_ref(), page.as_deref(), args.force)
     })?;
-    let counts = counts(&fit, &truth);
+    let counts = contingency(&fit.labels, N_DIGITS, &truth);
     let warnings = vocabulary::warnings(&fit.warnings, fit.model.feature_names());
     let report = Report {
-        command: "demo",
-        version: env!("CARGO_PKG_VERSION"),
         rows: samples.n_rows(),
         features: samples.n_cols(),
-        clusters: ClusterFacts::new(&fit.labels, N_DIGITS),
+        clusters: ClusterFacts::of_labels(&fit.labels, N_DIGITS),
         scores,
         contingency: &counts,
         seconds: TimeFacts::new(start.elapsed().as_secs_f64(), fit.trace.seconds.clone()),
@@ -121,7 +117,7 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
         warnings: &warnings,
     };
     if talk.json {
-        return Ok(output::print_json(&report)?);
+        return Ok(output::print_run("demo", &report)?);
     }
     let clusters: Vec<String> = (0..N_DIGITS).map(|k| k.to_string()).collect();
     let table = output::contingency(&counts, &clusters, &truth.names);
@@ -159,12 +155,7 @@ impl Report<'_> {
         }
         self.scores.tell(&mut card);
         self.seconds.tell(&mut card);
-        if let Some(path) = self.kept {
-            card.line("kept", path.display().to_string());
-        }
-        if let Some(path) = self.report {
-            card.line("report", path.display().to_string());
-        }
+        card.paths(&[("kept", self.kept), ("report", self.report)]);
         card.warnings(self.warnings);
         card
     }
@@ -181,13 +172,4 @@ fn keep(path: &Path, force: bool) -> anyhow::Result<()> {
     let text = obcut_data::digits_csv();
     let bytes = if packed { obcut_data::DIGITS_CSV_GZ } else { text.as_bytes() };
     Ok(obcut_data::write_atomic(path, force, |file| file.write_all(bytes))?)
-}
-
-/// Rows per pair of cluster and digit.
-fn counts(fit: &Fit, truth: &Truth) -> Vec<Vec<u64>> {
-    let mut counts = vec![vec![0; N_DIGITS]; N_DIGITS];
-    for (&label, &digit) in fit.labels.iter().zip(&truth.codes) {
-        counts[label as usize][digit as usize] += 1;
-    }
-    counts
 }

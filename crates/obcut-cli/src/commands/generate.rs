@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::bail;
 use clap::Args;
 use obcut::synthetic::Mixture;
-use obcut_data::{LabelTable, LabelWriter};
+use obcut_data::{LabelWriter, RowLabels};
 use serde::Serialize;
 
 use crate::args::{OUTPUT, Talk, same_file, two_outputs};
@@ -42,7 +42,7 @@ pub struct GenerateArgs {
     /// Seed
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the clusters of the rows to FILE: .npy, .csv or .parquet
+    /// Write the clusters of the rows to FILE: .npy, .csv, .parquet or .json
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     truth: Option<PathBuf>,
     /// Replace files that exist
@@ -56,8 +56,6 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Serialize)]
 struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
     file: &'a PathBuf,
     truth: Option<&'a PathBuf>,
     rows: usize,
@@ -89,7 +87,7 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     watch.phase(&format!("writing {}", file.display()));
     let mixture = Mixture::new(features, clusters, *seed);
     let mut classes =
-        truth.as_ref().map(|path| LabelWriter::new(path, *force, rows, false)).transpose()?;
+        truth.as_ref().map(|path| LabelWriter::begin(path, *force, rows, false)).transpose()?;
     let batch = (BATCH / features).max(1);
     let mut failure = None;
     let fill = |out: &mut dyn Write| {
@@ -105,8 +103,7 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
             let bytes: Vec<u8> = values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
             out.write_all(&bytes)?;
             if let Some(classes) = &mut classes {
-                let table = LabelTable::new(&labels);
-                if let Err(error) = classes.push(&table) {
+                if let Err(error) = classes.push(&RowLabels::of_clusters(&labels)) {
                     failure = Some(error);
                     return Err(std::io::Error::other("the classes cannot be written"));
                 }
@@ -128,8 +125,6 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     }
     watch.finish();
     let report = Report {
-        command: "generate",
-        version: env!("CARGO_PKG_VERSION"),
         file,
         truth: truth.as_ref(),
         rows,
@@ -140,7 +135,7 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         seconds: start.elapsed().as_secs_f64(),
     };
     if talk.json {
-        return Ok(output::print_json(&report)?);
+        return Ok(output::print_run("generate", &report)?);
     }
     if !talk.quiet {
         let mut card = Card::new(format!(

@@ -35,8 +35,6 @@ struct MethodFacts {
 
 #[derive(Serialize)]
 struct Report {
-    command: &'static str,
-    version: &'static str,
     methods: Vec<MethodFacts>,
 }
 
@@ -52,8 +50,8 @@ pub fn run(args: &MethodsArgs, talk: &Talk) -> anyhow::Result<()> {
         })
         .collect();
     if talk.json {
-        let report = Report { command: "methods", version: env!("CARGO_PKG_VERSION"), methods };
-        return Ok(output::print_json(&report)?);
+        let report = Report { methods };
+        return Ok(output::print_run("methods", &report)?);
     }
     let mut out = std::io::stdout().lock();
     for (i, method) in methods.iter().enumerate() {

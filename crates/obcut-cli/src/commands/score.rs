@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::{INPUT, TableArgs, Talk, source};
 use crate::failure::Fault;
 use crate::output::{self, Card, TABLE_LIMIT, plural};
-use crate::report::same_length;
+use crate::report::{contingency, same_length};
 
 /// Compare labels with the true classes.
 #[derive(Args, Debug)]
@@ -37,8 +37,6 @@ const EXAMPLES: &str = "Examples:
 /// Agreement as fractions, with stable names.
 #[derive(Serialize)]
 struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
     rows: usize,
     clusters: usize,
     classes: usize,
@@ -70,7 +68,7 @@ pub fn run(args: &ScoreArgs, talk: &Talk) -> anyhow::Result<()> {
 
     let report = Report::new(&labels, &truth)?;
     if talk.json {
-        return Ok(output::print_json(&report)?);
+        return Ok(output::print_run("score", &report)?);
     }
     report.card().print_to_stdout()?;
     if labels.names.len() <= TABLE_LIMIT && truth.names.len() <= TABLE_LIMIT {
@@ -93,8 +91,6 @@ impl<'a> Report<'a> {
         let (a, b) = (&labels.codes[..], &truth.codes[..]);
         let metrics::Scores { nmi, acc, purity, ari } = metrics::scores(a, b)?;
         Ok(Self {
-            command: "score",
-            version: env!("CARGO_PKG_VERSION"),
             rows: a.len(),
             clusters: labels.names.len(),
             classes: truth.names.len(),
@@ -107,7 +103,7 @@ impl<'a> Report<'a> {
             contingency: ContingencyFacts {
                 clusters: &labels.names,
                 classes: &truth.names,
-                counts: counts(labels, truth),
+                counts: contingency(a, labels.names.len(), truth),
             },
         })
     }
@@ -134,13 +130,4 @@ impl<'a> Report<'a> {
         card.line("ARI", percent(self.ari));
         card
     }
-}
-
-/// Rows per pair of cluster and class.
-pub fn counts(labels: &Truth, truth: &Truth) -> Vec<Vec<u64>> {
-    let mut counts = vec![vec![0; truth.names.len()]; labels.names.len()];
-    for (&label, &class) in labels.codes.iter().zip(&truth.codes) {
-        counts[label as usize][class as usize] += 1;
-    }
-    counts
 }
