@@ -4,6 +4,7 @@ use std::fs;
 
 use obcut::{Params, large};
 use obcut_data::Measure;
+use obcut_report::number::bytes;
 
 use crate::failure::Fault;
 
@@ -68,7 +69,7 @@ impl Demand {
 /// How a table is read that is clustered. A table of unknown size is loaded.
 pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Reading, Fault> {
     let limit = limit(given);
-    let (Some(bytes), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
+    let (Some(table), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
         return Ok(Reading::InMemory);
     };
     let is_large = large::is_large(params, rows as usize, cols);
@@ -77,7 +78,7 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
     // A core is copied out of the table; all rows at once are the table itself.
     let copied = cols as u64 * size.value_bytes as u64;
     let beside = BASE.saturating_add(at_once.saturating_mul(copied + PER_CORE_ROW));
-    let demand = Demand::new(rows, if at_once < rows { bytes } else { 0 }, beside);
+    let demand = Demand::new(rows, if at_once < rows { table } else { 0 }, beside);
     let reading = demand.reading(size, limit);
     // Without a limit of the user it may still succeed.
     if given.is_none() {
@@ -86,16 +87,16 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
     if reading == Reading::InMemory && demand.whole > limit {
         return Err(Fault::Usage(format!(
             "the table takes about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
-            size_text(demand.whole),
-            size_text(limit)
+            bytes(demand.whole),
+            bytes(limit)
         )));
     }
     if reading == Reading::InPieces && demand.in_pieces > limit {
         let fewer = core_rows.min(at_once / 2).max(1);
         return Err(Fault::Usage(format!(
             "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
-            size_text(demand.in_pieces),
-            size_text(limit)
+            bytes(demand.in_pieces),
+            bytes(limit)
         )));
     }
     Ok(reading)
@@ -104,21 +105,9 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
 /// How a table is read that a model labels.
 pub fn for_labels(size: &Measure, given: Option<u64>) -> Reading {
     match (size.bytes(), size.rows) {
-        (Some(bytes), Some(rows)) => Demand::new(rows, bytes, BASE).reading(size, limit(given)),
+        (Some(table), Some(rows)) => Demand::new(rows, table, BASE).reading(size, limit(given)),
         _ => Reading::InMemory,
     }
-}
-
-/// `2.4 GiB`.
-pub fn size_text(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 #[cfg(test)]
@@ -150,12 +139,5 @@ mod tests {
             panic!("it does not fit")
         };
         assert!(text.contains("20000000 rows"), "{text}");
-    }
-
-    #[test]
-    fn sizes_are_readable() {
-        assert_eq!(size_text(900), "900 bytes");
-        assert_eq!(size_text(2_560_000_000), "2.4 GiB");
-        assert!(limit(None) > 0);
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use obcut_data::RowLabels;
+pub use obcut_report::number::{count, plain as number, plural};
 use serde::Serialize;
 
 /// Colour of the word `error`.
@@ -155,38 +156,6 @@ pub fn stdout_width() -> usize {
     width(&io::stdout())
 }
 
-/// A number with six significant digits at most.
-pub fn number(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-4..1e7).contains(&size) {
-        return format!("{value:.4e}");
-    }
-    let whole_digits = if size < 1.0 { 1 } else { size.log10() as usize + 1 };
-    let text = format!("{value:.*}", 6usize.saturating_sub(whole_digits));
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text,
-    }
-}
-
-/// A count with commas between thousands.
-pub fn count(value: usize) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `1 row`, `2 rows`.
-pub fn plural(value: usize, word: &str) -> String {
-    format!("{} {word}{}", count(value), if value == 1 { "" } else { "s" })
-}
-
 /// Rows per pair of cluster and class: a line per cluster, a column per class.
 pub fn contingency(counts: &[Vec<u64>], clusters: &[String], classes: &[String]) -> String {
     let mut table = Table::new();
@@ -207,24 +176,6 @@ pub fn contingency(counts: &[Vec<u64>], clusters: &[String], classes: &[String])
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_keep_six_digits() {
-        assert_eq!(number(0.0), "0");
-        assert_eq!(number(12.5), "12.5");
-        assert_eq!(number(-0.123_456_78), "-0.12346");
-        assert_eq!(number(123_456.78), "123457");
-        assert_eq!(number(1.0e9), "1.0000e9");
-        assert_eq!(number(100.0), "100");
-    }
-
-    #[test]
-    fn counts_have_commas() {
-        assert_eq!(count(7), "7");
-        assert_eq!(count(1797), "1,797");
-        assert_eq!(plural(1_000_000, "row"), "1,000,000 rows");
-        assert_eq!(plural(1, "row"), "1 row");
-    }
 
     #[test]
     fn a_card_keeps_within_the_width() {

@@ -2,12 +2,12 @@
 
 use obcut::{LargeTrace, Trace, metrics};
 use obcut_data::{RowLabels, RowTable, Truth};
+use obcut_report::number::{self, significant};
 use serde::{Serialize, Serializer};
 
 use crate::failure::Fault;
 use crate::input::{Rows, Table};
 use crate::labels::Labels;
-use crate::memory;
 use crate::output::{self, Card, TABLE_LIMIT, count, plural};
 
 /// Sizes of the clusters, in rows.
@@ -72,7 +72,7 @@ impl ClusterFacts {
             "{}: smallest {}, median {}, largest {}",
             count(*k),
             count(*smallest),
-            half(*median),
+            significant(*median, 15),
             count(*largest)
         );
         card.line(name, text);
@@ -287,12 +287,6 @@ impl WeightFacts {
     }
 }
 
-/// A whole number or one with a half, with commas.
-fn half(value: f64) -> String {
-    let whole = count(value as usize);
-    if value.fract() == 0.0 { whole } else { whole + ".5" }
-}
-
 /// Agreement with the truth, as fractions.
 #[derive(Debug, Serialize)]
 pub struct ScoreFacts {
@@ -379,10 +373,10 @@ impl PassFacts {
             plural(*core_rows, "distinct row")
         );
         if let Some(bytes) = self.bytes_read {
-            text += &format!("; {} read in pieces", memory::size_text(bytes));
+            text += &format!("; {} read in pieces", number::bytes(bytes));
         }
         if let Some(bytes) = self.scratch_bytes {
-            text += &format!(", scratch file of {}", memory::size_text(bytes));
+            text += &format!(", scratch file of {}", number::bytes(bytes));
         }
         card.line("passes", text);
         let rounds = plural(moved.len(), "round");

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
-use crate::columns::{Roles, Selection, check_shape, column_name, find_column};
+use crate::columns::{Roles, Selection, column_name, find_column};
 use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::shorten_bytes;
@@ -268,18 +268,8 @@ fn load_as<T: Real>(input: Input, options: &LoadOptions) -> Result<Dataset, Erro
     let feature_names = rows.feature_names();
     let first_line = rows.first_line();
     let Rows { table, selection, n_rows, .. } = rows;
-    let n_cols = selection.features.len();
-    check_shape(&table.source_name, n_rows, n_cols)?;
-    let Roles { truth, weights } = roles;
-    Ok(Dataset {
-        matrix: T::matrix(values, n_rows, n_cols),
-        feature_names,
-        feature_columns: Some(selection.features),
-        first_line,
-        truth: selection.truth.map(|_| truth.finish(&table.source_name)).transpose()?,
-        weights: selection.weights.map(|_| weights),
-        format,
-    })
+    let data = selection.read_rows(&table.source_name, (values, n_rows), roles, format)?;
+    Ok(Dataset { feature_names, first_line, ..data })
 }
 
 /// Rows whose cells tell which columns are text.
@@ -299,15 +289,9 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         rows += 1;
     }
     Ok(Description {
-        format,
-        rows,
-        cols: table.n_cols,
-        dtype: "float64".to_string(),
-        stored: None,
         columns: table.names,
         text_columns: (0..is_text.len()).filter(|&j| is_text[j]).collect(),
-        arrays: Vec::new(),
-        undecided: false,
+        ..Description::new(format, (rows, table.n_cols), "float64")
     })
 }
 

@@ -129,6 +129,23 @@ pub struct Description {
     pub undecided: bool,
 }
 
+impl Description {
+    /// Of a table without names, whose shape is known.
+    fn new(format: Format, (rows, cols): (usize, usize), dtype: &str) -> Self {
+        Self {
+            format,
+            rows,
+            cols,
+            dtype: dtype.to_string(),
+            stored: None,
+            columns: None,
+            text_columns: Vec::new(),
+            arrays: Vec::new(),
+            undecided: false,
+        }
+    }
+}
+
 /// Reads a table.
 ///
 /// # Errors

@@ -160,15 +160,11 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         at => at?,
     };
     let chosen = &archive.variables[at];
+    let rows = chosen.shape.first().copied().unwrap_or(0);
+    let cols = chosen.shape.iter().skip(1).fold(1, |n: usize, &m| n.saturating_mul(m));
     Ok(Description {
-        format: Format::Mat,
-        rows: chosen.shape.first().copied().unwrap_or(0),
-        cols: chosen.shape.iter().skip(1).fold(1, |n: usize, &m| n.saturating_mul(m)),
-        dtype: chosen.dtype.clone(),
         stored: archive.stored[at],
-        columns: None,
-        text_columns: Vec::new(),
         arrays: listed(&archive.variables),
-        undecided: false,
+        ..Description::new(Format::Mat, (rows, cols), &chosen.dtype)
     })
 }

@@ -204,16 +204,10 @@ pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, E
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     let mut lines = Lines::new(&input.name, &mut input.reader);
     let header = Header::read(&mut lines)?;
+    let shape = (header.n_rows, header.n_cols);
     Ok(Description {
-        format: Format::MatrixMarket,
-        rows: header.n_rows,
-        cols: header.n_cols,
-        dtype: header.dtype.to_string(),
         stored: (!header.is_array).then_some(header.n_lines),
-        columns: None,
-        text_columns: Vec::new(),
-        arrays: Vec::new(),
-        undecided: false,
+        ..Description::new(Format::MatrixMarket, shape, header.dtype)
     })
 }
 

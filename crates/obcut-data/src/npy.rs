@@ -321,17 +321,7 @@ pub(crate) fn load_labels(mut input: Input) -> Result<Truth, Error> {
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     let (header, _) = open(&mut input)?;
     let (rows, cols) = header.table_shape(&input.name)?;
-    Ok(Description {
-        format: Format::Npy,
-        rows,
-        cols,
-        dtype: header.element.name(),
-        stored: None,
-        columns: None,
-        text_columns: Vec::new(),
-        arrays: Vec::new(),
-        undecided: false,
-    })
+    Ok(Description::new(Format::Npy, (rows, cols), &header.element.name()))
 }
 
 /// The bytes before the numbers of an array, padded to 64 as NumPy does.

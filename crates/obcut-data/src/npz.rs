@@ -227,15 +227,9 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         };
         let chosen = &archive.variables[at];
         Ok(Description {
-            format: Format::Npz,
-            rows,
-            cols,
-            dtype: chosen.dtype.clone(),
             stored: layout.map(|_| chosen.shape.iter().fold(1, |n: usize, &m| n.saturating_mul(m))),
-            columns: None,
-            text_columns: Vec::new(),
             arrays: listed(&archive.variables),
-            undecided: false,
+            ..Description::new(Format::Npz, (rows, cols), &chosen.dtype)
         })
     })
 }

@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::columns::{Roles, Selection, check_shape, find_column};
+use crate::columns::{Roles, Selection, find_column};
 use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
 use crate::message::shorten;
@@ -397,18 +397,8 @@ fn load_as<T: Real>(mut rows: Rows) -> Result<Dataset, Error> {
     while rows.batch(&mut values, &mut roles)? > 0 {}
     let feature_names = Some(rows.feature_names());
     let Rows { table, selection, n_rows, .. } = rows;
-    let n_cols = selection.features.len();
-    check_shape(&table.name, n_rows, n_cols)?;
-    let Roles { truth, weights } = roles;
-    Ok(Dataset {
-        matrix: T::matrix(values, n_rows, n_cols),
-        feature_names,
-        feature_columns: Some(selection.features),
-        first_line: None,
-        truth: selection.truth.map(|_| truth.finish(&table.name)).transpose()?,
-        weights: selection.weights.map(|_| weights),
-        format: Format::Parquet,
-    })
+    let data = selection.read_rows(&table.name, (values, n_rows), roles, Format::Parquet)?;
+    Ok(Dataset { feature_names, ..data })
 }
 
 /// Reads one class per row from the column named.
@@ -451,17 +441,13 @@ pub(crate) fn describe(input: Input) -> Result<Description, Error> {
         let text_columns = (0..table.kinds.len()).filter(is_text).collect();
         let is_uniform = table.kinds.windows(2).all(|pair| pair[0] == pair[1]);
         let dtype = table.kinds.first().filter(|_| is_uniform).map_or("mixed", |kind| kind.name());
+        let rows = (0..table.file.num_row_groups())
+            .fold(0, |n: usize, group| n.saturating_add(table.group_rows(group)));
+        let shape = (rows, table.columns.len());
         Ok(Description {
-            format: Format::Parquet,
-            rows: (0..table.file.num_row_groups())
-                .fold(0, |n: usize, group| n.saturating_add(table.group_rows(group))),
-            cols: table.columns.len(),
-            dtype: dtype.to_string(),
-            stored: None,
             columns: Some(table.columns),
             text_columns,
-            arrays: Vec::new(),
-            undecided: false,
+            ..Description::new(Format::Parquet, shape, dtype)
         })
     })
 }

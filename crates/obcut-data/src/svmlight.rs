@@ -101,16 +101,10 @@ pub(crate) fn load_labels(mut input: Input) -> Result<Truth, Error> {
 /// Reads all lines: nothing else tells the shape.
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     let (rows, _) = read(&mut input)?;
+    let shape = (rows.offsets.len() - 1, rows.n_cols);
     Ok(Description {
-        format: Format::Svmlight,
-        rows: rows.offsets.len() - 1,
-        cols: rows.n_cols,
-        dtype: "float64".to_string(),
         stored: Some(rows.values.len()),
-        columns: None,
-        text_columns: Vec::new(),
-        arrays: Vec::new(),
-        undecided: false,
+        ..Description::new(Format::Svmlight, shape, "float64")
     })
 }
 

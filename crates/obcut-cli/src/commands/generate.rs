@@ -8,12 +8,12 @@ use anyhow::bail;
 use clap::Args;
 use obcut::synthetic::Mixture;
 use obcut_data::{LabelWriter, RowLabels};
+use obcut_report::number;
 use serde::Serialize;
 
 use crate::args::{OUTPUT, Talk, same_file, two_outputs};
 use crate::failure::Fault;
 use crate::interrupt;
-use crate::memory::size_text;
 use crate::output::{self, Card, plural};
 use crate::progress::Watch;
 
@@ -102,11 +102,11 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
             mixture.fill(first, &mut values, &mut labels);
             let bytes: Vec<u8> = values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
             out.write_all(&bytes)?;
-            if let Some(classes) = &mut classes {
-                if let Err(error) = classes.push(&RowLabels::of_clusters(&labels)) {
-                    failure = Some(error);
-                    return Err(std::io::Error::other("the classes cannot be written"));
-                }
+            if let Some(classes) = &mut classes
+                && let Err(error) = classes.push(&RowLabels::of_clusters(&labels))
+            {
+                failure = Some(error);
+                return Err(std::io::Error::other("the classes cannot be written"));
             }
         }
         Ok(())
@@ -142,7 +142,7 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
             "{} x {} ({})",
             plural(rows, "row"),
             plural(features, "feature"),
-            size_text(report.bytes)
+            number::bytes(report.bytes)
         ));
         card.line("table", file.display().to_string());
         if let Some(truth) = truth {
