@@ -13,7 +13,7 @@ use obcut_data::{LoadOptions, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::args::large::CheckpointArgs;
-use crate::failure::Fault;
+use crate::failure::CliError;
 use crate::interrupt;
 use crate::labels::LabelSpool;
 
@@ -28,7 +28,7 @@ const FORMAT: u32 = 2;
 
 /// What a state belongs to.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Header {
+struct StateHeader {
     obcut_checkpoint: u32,
     /// Name, length and time of change of every file.
     files: Vec<(String, u64, u128)>,
@@ -42,7 +42,7 @@ pub struct Checkpoint {
     /// The labels.
     pub spool: LabelSpool,
     folder: Option<PathBuf>,
-    header: Header,
+    header: StateHeader,
     every: Duration,
     last: Mutex<Instant>,
     /// The state to go on from.
@@ -58,11 +58,11 @@ impl Checkpoint {
         shape: (usize, bool),
     ) -> anyhow::Result<Self> {
         if args.checkpoint.is_some() && sources.contains(&Source::Stdin) {
-            bail!(Fault::Usage(
+            bail!(CliError::Usage(
                 "--checkpoint needs a table that can be read again, not '-'".into()
             ));
         }
-        let header = Header {
+        let header = StateHeader {
             obcut_checkpoint: FORMAT,
             files: stamps(sources)?,
             options: format!("{options:?}"),
@@ -85,7 +85,7 @@ impl Checkpoint {
                     .open(folder.join(LABELS))
                     .with_context(told)?;
                 if let Err(TryLockError::WouldBlock) = file.try_lock() {
-                    bail!(Fault::Usage(format!(
+                    bail!(CliError::Usage(format!(
                         "another run works on {}; wait for it, or name another folder",
                         folder.display()
                     )));
@@ -182,7 +182,7 @@ fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u128)>> {
 }
 
 /// The state in a folder, if the run is to go on from one.
-fn saved(folder: &Path, header: &Header, resume: bool) -> anyhow::Result<Option<Vec<u8>>> {
+fn saved(folder: &Path, header: &StateHeader, resume: bool) -> anyhow::Result<Option<Vec<u8>>> {
     let path = folder.join(STATE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -191,28 +191,28 @@ fn saved(folder: &Path, header: &Header, resume: bool) -> anyhow::Result<Option<
         Err(cause) => return Err(cause).with_context(|| path.display().to_string()),
     };
     if !resume {
-        bail!(Fault::Usage(format!(
+        bail!(CliError::Usage(format!(
             "{} holds the state of an unfinished run; go on from it with --resume, or remove the folder",
             folder.display()
         )));
     }
     let cut = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
-    let found: Option<Header> = serde_json::from_slice(&bytes[..cut]).ok();
+    let found: Option<StateHeader> = serde_json::from_slice(&bytes[..cut]).ok();
     match found {
         Some(found) if found == *header => Ok(Some(bytes[(cut + 1).min(bytes.len())..].to_vec())),
-        Some(found) if found.obcut_checkpoint != FORMAT => bail!(Fault::Usage(format!(
+        Some(found) if found.obcut_checkpoint != FORMAT => bail!(CliError::Usage(format!(
             "the state in {} is of another version of obcut; finish the run with that one, or remove the folder",
             folder.display()
         ))),
         Some(found) => {
             let names: Vec<&str> = found.files.iter().map(|file| &file.0[..]).collect();
-            bail!(Fault::Usage(format!(
+            bail!(CliError::Usage(format!(
                 "the state in {} is of {}, as it was then, or of a run with other outputs; give the same files and options, or remove the folder",
                 folder.display(),
                 names.join(", ")
             )))
         }
-        None => bail!(Fault::Data(format!(
+        None => bail!(CliError::Data(format!(
             "{} is no state of a run; remove the folder and start anew",
             path.display()
         ))),

@@ -17,7 +17,7 @@ pub const INTERRUPTED: u8 = 130;
 
 /// A fault that the command finds by itself.
 #[derive(Debug)]
-pub enum Fault {
+pub enum CliError {
     /// Wrong use: exit code 2.
     Usage(String),
     /// Bad data: exit code 3.
@@ -26,14 +26,14 @@ pub enum Fault {
     Stopped(String),
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for CliError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (Self::Usage(text) | Self::Data(text) | Self::Stopped(text)) = self;
         f.write_str(text)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for CliError {}
 
 /// What a failed run tells.
 #[derive(Debug, Serialize)]
@@ -48,7 +48,7 @@ impl Failure {
     /// Sorts an error by the first cause that is known.
     pub fn of(error: &anyhow::Error) -> Self {
         let (kind, exit_code) = error.chain().find_map(sort).unwrap_or(("failed", 1));
-        let message = if let Some(Fault::Stopped(text)) = error.downcast_ref() {
+        let message = if let Some(CliError::Stopped(text)) = error.downcast_ref() {
             text.clone()
         } else if exit_code == INTERRUPTED {
             "interrupted; nothing was written".to_string()
@@ -122,11 +122,11 @@ pub fn about_stdout(error: anyhow::Error) -> anyhow::Error {
 
 /// Kind and exit code of one link of a chain of causes.
 fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)> {
-    if let Some(fault) = cause.downcast_ref::<Fault>() {
+    if let Some(fault) = cause.downcast_ref::<CliError>() {
         return Some(match fault {
-            Fault::Usage(_) => ("usage", 2),
-            Fault::Data(_) => ("data", 3),
-            Fault::Stopped(_) => ("interrupted", INTERRUPTED),
+            CliError::Usage(_) => ("usage", 2),
+            CliError::Data(_) => ("data", 3),
+            CliError::Stopped(_) => ("interrupted", INTERRUPTED),
         });
     }
     if let Some(error) = cause.downcast_ref::<obcut_data::Error>() {
@@ -177,7 +177,7 @@ impl Places {
         {
             let (place, note) = place;
             let value = if value.is_nan() { "NaN".to_string() } else { value.to_string() };
-            return Fault::Data(format!(
+            return CliError::Data(format!(
                 "{}, {place} is {value}; {count} such value(s) in all: remove or fill them first{note}",
                 source.display()
             ))
@@ -224,9 +224,9 @@ mod tests {
         assert_eq!(code(obcut::Error::from(DataError::NoWeight).into()), 3);
         assert_eq!(code(about(&Source::Stdin, DataError::NoEdges)), 3);
         assert_eq!(code(obcut::Error::Cancelled.into()), 130);
-        assert_eq!(code(Fault::Usage("x".into()).into()), 2);
-        assert_eq!(code(Fault::Data("x".into()).into()), 3);
-        assert_eq!(code(Fault::Stopped("x".into()).into()), 130);
+        assert_eq!(code(CliError::Usage("x".into()).into()), 2);
+        assert_eq!(code(CliError::Data("x".into()).into()), 3);
+        assert_eq!(code(CliError::Stopped("x".into()).into()), 130);
         assert_eq!(code(anyhow::anyhow!("x")), 1);
     }
 

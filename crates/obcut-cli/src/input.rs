@@ -10,7 +10,7 @@ use obcut::{Matrix, Model, RowSource, Samples};
 use obcut_data::{Dataset, Format, LoadOptions, RowTable, Source, Truth};
 use serde::Serialize;
 
-use crate::failure::{Fault, Places, about};
+use crate::failure::{CliError, Places, about};
 use crate::interrupt;
 use crate::memory::Reading;
 use crate::output::{count, plural};
@@ -84,9 +84,9 @@ impl InputFacts {
 }
 
 /// A table that was read or opened.
-pub struct Table {
+pub struct InputTable {
     /// Its rows.
-    pub rows: Rows,
+    pub rows: TableRows,
     /// What was read.
     pub facts: InputFacts,
     /// Known classes of all rows, if asked for.
@@ -100,14 +100,14 @@ pub struct Table {
 }
 
 /// Rows of a table.
-pub enum Rows {
+pub enum TableRows {
     /// Rows in memory.
     InMemory(Matrix),
     /// Rows that are read in pieces.
     InPieces(RowTable),
 }
 
-impl Table {
+impl InputTable {
     /// Reads one or several files, one below the other, or opens them to be read in pieces.
     pub fn read(
         sources: &[Source],
@@ -137,7 +137,7 @@ impl Table {
                     first_line: table.first_line,
                 };
                 let (truth, weights) = (table.truth.take(), table.weights.take());
-                let (rows, source) = (Rows::InPieces(table), named(sources));
+                let (rows, source) = (TableRows::InPieces(table), named(sources));
                 Ok(Self { rows, facts, truth, weights, places, source })
             }
         }
@@ -149,7 +149,7 @@ impl Table {
         let shape = (matrix.n_rows(), matrix.n_cols());
         let facts = InputFacts::new(sources, format, shape, kind(&matrix), start);
         let places = Places { feature_names, feature_columns, first_line };
-        let (rows, source) = (Rows::InMemory(matrix), named(sources));
+        let (rows, source) = (TableRows::InMemory(matrix), named(sources));
         Self { rows, facts, truth, weights, places, source }
     }
 
@@ -161,16 +161,16 @@ impl Table {
     /// Number of features.
     pub fn n_cols(&self) -> usize {
         match &self.rows {
-            Rows::InMemory(matrix) => matrix.n_cols(),
-            Rows::InPieces(table) => table.n_cols(),
+            TableRows::InMemory(matrix) => matrix.n_cols(),
+            TableRows::InPieces(table) => table.n_cols(),
         }
     }
 
     /// The rows of a table that was read into memory.
     pub fn samples(&self) -> anyhow::Result<Samples<'_>> {
         match &self.rows {
-            Rows::InMemory(matrix) => matrix.samples().map_err(|error| self.error(error)),
-            Rows::InPieces(_) => bail!("the rows are not in memory"),
+            TableRows::InMemory(matrix) => matrix.samples().map_err(|error| self.error(error)),
+            TableRows::InPieces(_) => bail!("the rows are not in memory"),
         }
     }
 
@@ -191,8 +191,8 @@ impl Table {
             return;
         }
         match &mut self.rows {
-            Rows::InMemory(Matrix::Sparse32(x)) => x.n_cols = x.n_cols.max(n_features),
-            Rows::InMemory(Matrix::Sparse64(x)) => x.n_cols = x.n_cols.max(n_features),
+            TableRows::InMemory(Matrix::Sparse32(x)) => x.n_cols = x.n_cols.max(n_features),
+            TableRows::InMemory(Matrix::Sparse64(x)) => x.n_cols = x.n_cols.max(n_features),
             _ => {}
         }
     }
@@ -257,7 +257,7 @@ pub fn load_model(source: &Source) -> anyhow::Result<Model> {
     Model::from_bytes(&bytes).map_err(|error| about(source, error))
 }
 
-fn read_bytes(source: &Source) -> Result<Vec<u8>, Fault> {
+fn read_bytes(source: &Source) -> Result<Vec<u8>, CliError> {
     let result = match source {
         Source::Path(path) => fs::read(path),
         Source::Stdin => {
@@ -267,7 +267,7 @@ fn read_bytes(source: &Source) -> Result<Vec<u8>, Fault> {
     };
     result.map_err(|cause| {
         let name = source.display();
-        Fault::Usage(match cause.kind() {
+        CliError::Usage(match cause.kind() {
             ErrorKind::NotFound => format!("{name}: no such file"),
             ErrorKind::IsADirectory => format!("{name} is a folder; name a model file in it"),
             _ => format!("cannot read {name}: {cause}"),

@@ -9,12 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context as _;
 use obcut::{Model, RowScore};
 use obcut_data::{LabelWriter, RowLabels};
-use obcut_report::sketch::Choice;
+use obcut_report::report_data::Choice;
 
-use crate::args::{Talk, Targets};
+use crate::args::{OutputArgs, Targets};
 use crate::checkpoint::Checkpoint;
 use crate::interrupt;
-use crate::output::{self, Card};
+use crate::output::{self, Summary};
 
 /// Rows that are read from disk at a time.
 const BATCH: usize = 1 << 16;
@@ -119,16 +119,20 @@ impl Labels {
 /// Prints the summary, and the labels unless they are in a file. The summary comes first, so that it is
 /// there while a slow reader takes the labels. On a terminal the labels would scroll it away, so it comes
 /// last.
-pub fn show(labels: Option<&RowLabels>, talk: &Talk, card: &Card) -> anyhow::Result<()> {
+pub fn show(
+    labels: Option<&RowLabels>,
+    output: &OutputArgs,
+    summary: &Summary,
+) -> anyhow::Result<()> {
     let last = labels.is_some() && io::stdout().is_terminal();
-    if !talk.quiet && !last {
-        card.print_to_stderr();
+    if !output.quiet && !last {
+        summary.print_to_stderr();
     }
     if let Some(rows) = labels {
         output::print_labels(rows)?;
     }
-    if !talk.quiet && last {
-        card.print_to_stderr();
+    if !output.quiet && last {
+        summary.print_to_stderr();
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use obcut::{Params, large};
 use obcut_data::Measure;
 use obcut_report::number::bytes;
 
-use crate::failure::Fault;
+use crate::failure::CliError;
 
 /// Share of the free memory that is used unless told otherwise.
 const SHARE: f64 = 0.7;
@@ -67,7 +67,7 @@ impl Demand {
 }
 
 /// How a table is read that is clustered. A table of unknown size is loaded.
-pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Reading, Fault> {
+pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Reading, CliError> {
     let limit = limit(given);
     let (Some(table), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
         return Ok(Reading::InMemory);
@@ -85,7 +85,7 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
         return Ok(reading);
     }
     if reading == Reading::InMemory && demand.whole > limit {
-        return Err(Fault::Usage(format!(
+        return Err(CliError::Usage(format!(
             "the table takes about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
             bytes(demand.whole),
             bytes(limit)
@@ -93,7 +93,7 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
     }
     if reading == Reading::InPieces && demand.in_pieces > limit {
         let fewer = core_rows.min(at_once / 2).max(1);
-        return Err(Fault::Usage(format!(
+        return Err(CliError::Usage(format!(
             "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
             bytes(demand.in_pieces),
             bytes(limit)
@@ -131,10 +131,12 @@ mod tests {
         let read = |rows, in_pieces| for_fit(&measure(rows, in_pieces), &params, Some(512 << 20));
         assert!(matches!(read(100_000, true), Ok(Reading::InMemory)));
         assert!(matches!(read(20_000_000, true), Ok(Reading::InPieces)));
-        let Err(Fault::Usage(text)) = read(20_000_000, false) else { panic!("it cannot be read") };
+        let Err(CliError::Usage(text)) = read(20_000_000, false) else {
+            panic!("it cannot be read")
+        };
         assert!(text.contains("2.") && text.contains("512.0 MiB"), "{text}");
         let all = Params { core_rows: Some(0), ..Params::new(10) };
-        let Err(Fault::Usage(text)) = for_fit(&measure(20_000_000, true), &all, Some(1 << 29))
+        let Err(CliError::Usage(text)) = for_fit(&measure(20_000_000, true), &all, Some(1 << 29))
         else {
             panic!("it does not fit")
         };

@@ -15,7 +15,7 @@ pub const RED: Style = AnsiColor::Red.on_default().bold();
 pub const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 /// Titles.
 const BOLD: Style = Style::new().bold();
-/// Names of the lines of a card.
+/// Names of the lines of a summary.
 const DIM: Style = Style::new().dimmed();
 
 /// Columns of a text that goes to no terminal.
@@ -24,7 +24,7 @@ const PLAIN_WIDTH: usize = 80;
 const MIN_WIDTH: usize = 40;
 /// Widest line that is pleasant to read.
 const MAX_WIDTH: usize = 100;
-/// Columns of the names in a card.
+/// Columns of the names in a summary.
 const NAME_WIDTH: usize = 11;
 /// Classes and clusters up to which a contingency table is shown.
 pub const TABLE_LIMIT: usize = 20;
@@ -60,14 +60,14 @@ pub fn print_labels(rows: &RowLabels) -> io::Result<()> {
 
 /// A block of named facts for people.
 #[derive(Debug, Default)]
-pub struct Card {
+pub struct Summary {
     title: String,
     lines: Vec<(&'static str, String)>,
     warnings: Vec<String>,
 }
 
-impl Card {
-    /// Starts a card.
+impl Summary {
+    /// Starts a summary.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
@@ -91,21 +91,21 @@ impl Card {
         self.warnings.extend_from_slice(warnings);
     }
 
-    /// Prints the card on standard error.
+    /// Prints the summary on standard error.
     pub fn print_to_stderr(&self) {
         let mut out = anstream::stderr().lock();
         // Where standard error is closed there is nobody to tell.
         let _ = out.write_all(self.render(width(&io::stderr())).as_bytes());
     }
 
-    /// Prints the card on standard output.
+    /// Prints the summary on standard output.
     pub fn print_to_stdout(&self) -> io::Result<()> {
         let mut out = anstream::stdout().lock();
         out.write_all(self.render(width(&io::stdout())).as_bytes())?;
         out.flush()
     }
 
-    /// Lays the card out, styled, with lines of at most `width` columns where words allow.
+    /// Lays the summary out, styled, with lines of at most `width` columns where words allow.
     fn render(&self, width: usize) -> String {
         let mut out = format!("{BOLD}{}{BOLD:#}\n", wrap(&self.title, width, 2));
         for (name, text) in &self.lines {
@@ -179,10 +179,10 @@ mod tests {
 
     #[test]
     fn a_card_keeps_within_the_width() {
-        let mut card = Card::new("a title that is longer than forty columns by a few words");
-        card.line("sizes", (100..130).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
-        card.warnings(&["something that takes more than one line to say at this width".into()]);
-        let text = anstream::adapter::strip_str(&card.render(40)).to_string();
+        let mut summary = Summary::new("a title that is longer than forty columns by a few words");
+        summary.line("sizes", (100..130).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
+        summary.warnings(&["something that takes more than one line to say at this width".into()]);
+        let text = anstream::adapter::strip_str(&summary.render(40)).to_string();
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.lines().count() > 6, "{text}");
     }

@@ -1,14 +1,18 @@
 //! Facts that several commands tell, for people and as JSON.
 
+mod explanation;
+
+pub use explanation::ExplanationFacts;
+
 use obcut::{LargeTrace, Trace, metrics};
 use obcut_data::{RowLabels, RowTable, Truth};
 use obcut_report::number::{self, significant};
 use serde::{Serialize, Serializer};
 
-use crate::failure::Fault;
-use crate::input::{Rows, Table};
+use crate::failure::CliError;
+use crate::input::{InputTable, TableRows};
 use crate::labels::Labels;
-use crate::output::{self, Card, TABLE_LIMIT, count, plural};
+use crate::output::{self, Summary, TABLE_LIMIT, count, plural};
 
 /// Sizes of the clusters, in rows.
 #[derive(Debug, Serialize)]
@@ -65,8 +69,8 @@ impl ClusterFacts {
         Self { noise: model.noise_threshold().map(|_| noise), ..self }
     }
 
-    /// Two lines of a card: the range, and all sizes when they are few.
-    pub fn tell(&self, name: &'static str, card: &mut Card) {
+    /// Two lines of a summary: the range, and all sizes when they are few.
+    pub fn write(&self, name: &'static str, summary: &mut Summary) {
         let Self { count: k, smallest, median, largest, sizes, .. } = self;
         let text = format!(
             "{}: smallest {}, median {}, largest {}",
@@ -75,194 +79,13 @@ impl ClusterFacts {
             significant(*median, 15),
             count(*largest)
         );
-        card.line(name, text);
+        summary.line(name, text);
         if (2..=TABLE_LIMIT).contains(k) {
-            card.line("", sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
+            summary.line("", sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
         }
         if let Some(noise) = self.noise {
-            card.line("noise", format!("{}, marked as -1", plural(noise, "row")));
+            summary.line("noise", format!("{}, marked as -1", plural(noise, "row")));
         }
-    }
-}
-
-/// What a fit found and tried, with the names of the features.
-#[derive(Debug, Serialize)]
-pub struct ExplanationFacts<'a> {
-    clusters: Vec<ClusterDetail<'a>>,
-    /// Graphs and starts, when the graph was chosen.
-    pub tried: &'a [obcut::Tried],
-    k_path: Option<&'a obcut::KPath>,
-    /// Agreement with the clusters of resamples, where it was asked for.
-    stability: Option<f64>,
-}
-
-/// One cluster.
-#[derive(Debug, Serialize)]
-struct ClusterDetail<'a> {
-    cluster: usize,
-    rows: usize,
-    weight: f64,
-    cohesion: f64,
-    nearest: Option<u32>,
-    nearest_share: f64,
-    stability: Option<f64>,
-    features: Vec<FeatureDetail<'a>>,
-}
-
-/// A feature that sets a cluster apart.
-#[derive(Debug, Serialize)]
-struct FeatureDetail<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    mean: f64,
-    overall: f64,
-    difference: f64,
-}
-
-impl<'a> ExplanationFacts<'a> {
-    /// From a model.
-    pub fn new(model: &'a obcut::Model) -> Self {
-        let names = model.feature_names();
-        let obcut::Explanation { clusters, tried, k_path, stability, .. } = model.explanation();
-        let clusters = clusters.iter().enumerate().map(|(cluster, c)| ClusterDetail {
-            cluster,
-            rows: c.rows,
-            weight: c.weight,
-            cohesion: c.cohesion,
-            nearest: c.nearest,
-            nearest_share: c.nearest_share,
-            stability: c.stability,
-            features: (c.features.iter())
-                .map(|f| FeatureDetail {
-                    index: f.index,
-                    name: names.get(f.index).map(String::as_str),
-                    mean: f.mean,
-                    overall: f.overall,
-                    difference: f.difference,
-                })
-                .collect(),
-        });
-        let (clusters, k_path) = (clusters.collect(), k_path.as_ref());
-        Self { clusters, tried, k_path, stability: *stability }
-    }
-
-    /// The candidate that was kept, when there was a choice.
-    pub fn kept(&self) -> Option<&'a obcut::Tried> {
-        self.tried.iter().find(|t| t.kept)
-    }
-
-    /// A line on the choice of k, if it was chosen.
-    pub fn tell_path(&self, card: &mut Card) {
-        let Some(path) = self.k_path else { return };
-        let mut best: Vec<&obcut::KTried> = path.tried.iter().collect();
-        best.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let best: Vec<String> =
-            best.iter().take(5).map(|t| format!("{} ({:.3})", t.n_clusters, t.score)).collect();
-        let from = plural(path.tried.len(), "number");
-        let mut text = match path.chosen {
-            1 => format!("1, no clusters found with {from}"),
-            k => format!("{k} chosen from {from}"),
-        };
-        if !best.is_empty() {
-            text += &format!("; best {}", best.join(", "));
-        }
-        if let Some(reference) = path.reference {
-            text += &format!("; without clusters {reference:.3}");
-        }
-        card.line("k", text);
-    }
-
-    /// A line on the stability, if it was measured on so many resamples.
-    pub fn tell_stability(&self, n_resamples: usize, card: &mut Card) {
-        let Some(stability) = self.stability else { return };
-        let mut text = format!("ARI {stability:.3} over {}", plural(n_resamples, "resample"));
-        let known = self.clusters.iter().filter_map(|c| Some((c.stability?, c.cluster)));
-        if let Some((least, cluster)) = known.min_by(|a, b| a.0.total_cmp(&b.0)) {
-            text += &format!("; the least stable cluster is {cluster} ({least:.2})");
-        }
-        card.line("stability", text);
-    }
-
-    /// What was tried, and what sets every cluster apart.
-    pub fn tell(&self, card: &mut Card) {
-        for (i, best) in best_of_kind(self.tried).iter().enumerate() {
-            let name = if i == 0 { "tried" } else { "" };
-            card.line(name, best.text());
-        }
-        for c in &self.clusters {
-            let name = if c.cluster == 0 { "apart" } else { "" };
-            let mut text =
-                format!("{}: {}, cohesion {:.2}", c.cluster, plural(c.rows, "row"), c.cohesion);
-            if let Some(nearest) = c.nearest {
-                text += &format!(", nearest {nearest} ({:.2})", c.nearest_share);
-            }
-            if let Some(stability) = c.stability {
-                text += &format!(", stability {stability:.2}");
-            }
-            let features: Vec<String> = (c.features.iter().take(3))
-                .map(|f| {
-                    let name = f.name.map_or_else(|| format!("column {}", f.index), str::to_string);
-                    format!("{name} {} ({:+.1})", output::number(f.mean), f.difference)
-                })
-                .collect();
-            if !features.is_empty() {
-                text += &format!("; {}", features.join(", "));
-            }
-            card.line(name, text);
-        }
-    }
-}
-
-/// The best of all candidates of one kind.
-struct BestOfKind<'a> {
-    best: &'a obcut::Tried,
-    count: usize,
-}
-
-/// The best candidate of every kind, the best kind first.
-fn best_of_kind(tried: &[obcut::Tried]) -> Vec<BestOfKind<'_>> {
-    let mut kinds: Vec<BestOfKind<'_>> = Vec::new();
-    for t in tried {
-        match kinds.iter_mut().find(|kind| kind.best.graph == t.graph) {
-            Some(kind) => {
-                kind.count += 1;
-                if t.kept || (!kind.best.kept && t.score > kind.best.score) {
-                    kind.best = t;
-                }
-            }
-            None => kinds.push(BestOfKind { best: t, count: 1 }),
-        }
-    }
-    kinds.sort_by(|a, b| b.best.kept.cmp(&a.best.kept).then(b.best.score.total_cmp(&a.best.score)));
-    kinds
-}
-
-impl BestOfKind<'_> {
-    fn text(&self) -> String {
-        let t = self.best;
-        let mut text = t.graph.clone();
-        if t.start != t.graph {
-            text += &format!(" from {}", t.start);
-        }
-        if t.vectors > 0 {
-            text += &format!(", {}", plural(t.vectors, "eigenvector"));
-        }
-        let on: Vec<String> =
-            t.association.iter().map(|(graph, a)| format!("{graph} {a:.3}")).collect();
-        text += &format!(
-            ": score {} (association on {}; balance {:.3})",
-            output::number(t.score),
-            on.join(", "),
-            t.balance
-        );
-        if self.count > 1 {
-            text += &format!(", best of {}", self.count);
-        }
-        if t.kept {
-            text += ", kept";
-        }
-        text
     }
 }
 
@@ -280,10 +103,10 @@ impl WeightFacts {
         Self { sum: weights.iter().sum(), zero_rows }
     }
 
-    /// One line of a card.
-    pub fn tell(&self, card: &mut Card) {
+    /// One line of a summary.
+    pub fn write(&self, summary: &mut Summary) {
         let zero = plural(self.zero_rows, "row");
-        card.line("weights", format!("sum {}, {zero} with weight 0", output::number(self.sum)));
+        summary.line("weights", format!("sum {}, {zero} with weight 0", output::number(self.sum)));
     }
 }
 
@@ -308,7 +131,7 @@ impl ScoreFacts {
     }
 
     /// Scores the labels of a table, if it has classes.
-    pub fn of_table(labels: &Labels, table: &Table) -> anyhow::Result<Option<Self>> {
+    pub fn of_table(labels: &Labels, table: &InputTable) -> anyhow::Result<Option<Self>> {
         let Some(truth) = &table.truth else { return Ok(None) };
         Self::new(&*labels.load()?, truth).map(Some)
     }
@@ -319,8 +142,8 @@ impl ScoreFacts {
         obcut_report::Scores { nmi, acc, purity, ari }
     }
 
-    /// One line of a card, in per cent.
-    pub fn tell(&self, card: &mut Card) {
+    /// One line of a summary, in per cent.
+    pub fn write(&self, summary: &mut Summary) {
         let Self { nmi, acc, purity, ari } = self;
         let percent = |x: f64| format!("{:.2}", 100.0 * x);
         let text = format!(
@@ -330,7 +153,7 @@ impl ScoreFacts {
             percent(*purity),
             percent(*ari)
         );
-        card.line("scores", text);
+        summary.line("scores", text);
     }
 }
 
@@ -350,10 +173,10 @@ pub struct PassFacts {
 
 impl PassFacts {
     /// From the trace of a fit, if the table was large.
-    pub fn new(table: &Table, trace: &Trace) -> Option<Self> {
+    pub fn new(table: &InputTable, trace: &Trace) -> Option<Self> {
         let source = match &table.rows {
-            Rows::InMemory(_) => None,
-            Rows::InPieces(source) => Some(source),
+            TableRows::InMemory(_) => None,
+            TableRows::InPieces(source) => Some(source),
         };
         Some(Self {
             rows: table.n_rows(),
@@ -363,8 +186,8 @@ impl PassFacts {
         })
     }
 
-    /// A few lines of a card.
-    pub fn tell(&self, card: &mut Card) {
+    /// A few lines of a summary.
+    pub fn write(&self, summary: &mut Summary) {
         let LargeTrace { core_rows, passes, moved, .. } = &self.trace;
         let mut text = format!(
             "{} over {}, core of {}",
@@ -378,10 +201,11 @@ impl PassFacts {
         if let Some(bytes) = self.scratch_bytes {
             text += &format!(", scratch file of {}", number::bytes(bytes));
         }
-        card.line("passes", text);
+        summary.line("passes", text);
         let rounds = plural(moved.len(), "round");
         let last = 100.0 * moved.last().copied().unwrap_or(0.0);
-        card.line("", format!("{rounds} of labelling; another would move {last:.2} % of the rows"));
+        summary
+            .line("", format!("{rounds} of labelling; another would move {last:.2} % of the rows"));
     }
 }
 
@@ -404,8 +228,8 @@ impl TimeFacts {
         Self { total, stages }
     }
 
-    /// One line of a card; steps below a hundredth of a second are left out.
-    pub fn tell(&self, card: &mut Card) {
+    /// One line of a summary; steps below a hundredth of a second are left out.
+    pub fn write(&self, summary: &mut Summary) {
         let steps: Vec<String> = self
             .stages
             .iter()
@@ -414,7 +238,7 @@ impl TimeFacts {
             .collect();
         let steps =
             if steps.is_empty() { String::new() } else { format!(": {}", steps.join(", ")) };
-        card.line("seconds", format!("{:.2}{steps}", self.total));
+        summary.line("seconds", format!("{:.2}{steps}", self.total));
     }
 }
 
@@ -432,11 +256,11 @@ pub fn threads(setting: usize) -> usize {
 }
 
 /// Two columns of one length, or a message with both lengths.
-pub fn same_length(labels: usize, truth: usize) -> Result<(), Fault> {
+pub fn same_length(labels: usize, truth: usize) -> Result<(), CliError> {
     if labels == truth {
         return Ok(());
     }
-    Err(Fault::Data(format!(
+    Err(CliError::Data(format!(
         "{} labels cannot be compared with {} classes; both files need one entry for every row",
         count(labels),
         count(truth)

@@ -81,14 +81,14 @@ fn is_integer(logical: &LogicalType) -> bool {
 }
 
 /// An open table.
-struct Table {
+struct ParquetTable {
     name: String,
     file: Box<dyn FileReader>,
     columns: Vec<String>,
     kinds: Vec<Kind>,
 }
 
-impl Table {
+impl ParquetTable {
     fn open(input: Input) -> Result<Self, Error> {
         let (name, bytes) = input.seekable()?;
         let opened: Result<Box<dyn FileReader>, _> = match bytes {
@@ -255,8 +255,8 @@ struct Cells {
 
 /// The chosen columns of a table, some rows at a time. The columns of a group are read side by
 /// side, so that no more of it is in memory than a page of each.
-pub(crate) struct Rows {
-    table: Table,
+pub(crate) struct ParquetRows {
+    table: ParquetTable,
     pub selection: Selection,
     /// Whether single precision holds every feature.
     pub fits_single: bool,
@@ -272,11 +272,11 @@ pub(crate) struct Rows {
     pub taken: u64,
 }
 
-impl Rows {
+impl ParquetRows {
     pub(crate) fn open(input: Input, options: &LoadOptions) -> Result<Self, Error> {
         let name = input.name.clone();
         without_panic(&name, || {
-            let table = Table::open(input)?;
+            let table = ParquetTable::open(input)?;
             let names = Some(&table.columns[..]);
             let selection = Selection::new(&name, names, table.columns.len(), options)?;
             let mut fits_single = true;
@@ -384,19 +384,19 @@ fn complaint(name: &str, error: &ParquetError) -> Error {
 
 /// Reads a table.
 pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    let rows = Rows::open(input, options)?;
+    let rows = ParquetRows::open(input, options)?;
     match options.single.unwrap_or(rows.fits_single) {
         true => load_as::<f32>(rows),
         false => load_as::<f64>(rows),
     }
 }
 
-fn load_as<T: Real>(mut rows: Rows) -> Result<Dataset, Error> {
+fn load_as<T: Real>(mut rows: ParquetRows) -> Result<Dataset, Error> {
     let mut values: Vec<T> = Vec::new();
     let mut roles = Roles::default();
     while rows.batch(&mut values, &mut roles)? > 0 {}
     let feature_names = Some(rows.feature_names());
-    let Rows { table, selection, n_rows, .. } = rows;
+    let ParquetRows { table, selection, n_rows, .. } = rows;
     let data = selection.read_rows(&table.name, (values, n_rows), roles, Format::Parquet)?;
     Ok(Dataset { feature_names, ..data })
 }
@@ -405,7 +405,7 @@ fn load_as<T: Real>(mut rows: Rows) -> Result<Dataset, Error> {
 pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let table = Table::open(input)?;
+        let table = ParquetTable::open(input)?;
         let n_cols = table.columns.len();
         table.truth(find_column(&name, Some(&table.columns), n_cols, word)?)
     })
@@ -415,7 +415,7 @@ pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let table = Table::open(input)?;
+        let table = ParquetTable::open(input)?;
         let named = table.columns.iter().position(|c| c == "label" || c == "labels");
         let j = match named {
             Some(j) => j,
@@ -436,7 +436,7 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
 pub(crate) fn describe(input: Input) -> Result<Description, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let table = Table::open(input)?;
+        let table = ParquetTable::open(input)?;
         let is_text = |&j: &usize| !matches!(table.kinds[j], Kind::Number(_));
         let text_columns = (0..table.kinds.len()).filter(is_text).collect();
         let is_uniform = table.kinds.windows(2).all(|pair| pair[0] == pair[1]);

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::shorten;
 use crate::source::Input;
-use crate::text::{Lines, number};
+use crate::text::{TextLines, number};
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
 /// Column numbers stay within 32 bits, as in SciPy.
@@ -21,7 +21,7 @@ const MAX_INDEX: i64 = i32::MAX as i64;
 fn read(input: &mut Input) -> Result<(Csr<f64>, TruthBuilder), Error> {
     let mut rows = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: 0 };
     let mut targets = TruthBuilder::default();
-    let mut lines = Lines::new(&input.name, &mut input.reader);
+    let mut lines = TextLines::new(&input.name, &mut input.reader);
     while let Some(line) = lines.next_line()? {
         let line = line.split('#').next().unwrap_or("");
         let mut words = line.split_ascii_whitespace();

@@ -11,16 +11,16 @@ use clap::Args;
 use obcut::{Fit, Model, Params, large};
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, RowLabels, Source};
-use obcut_report::{Clustering, Sketch, clustering};
+use obcut_report::{Clustering, ReportData, clustering};
 
 use crate::args::large::{CheckpointArgs, MemoryArgs};
 use crate::args::method::MethodArgs;
 use crate::args::vocabulary;
-use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, source};
+use crate::args::{INPUT, LabelArgs, OUTPUT, OutputArgs, TableArgs, Targets, source};
 use crate::checkpoint::Checkpoint;
 use crate::commands::other;
-use crate::failure::Fault;
-use crate::input::{self, Rows, Table};
+use crate::failure::CliError;
+use crate::input::{self, InputTable, TableRows};
 use crate::interrupt;
 use crate::labels::{Labels, show};
 use crate::memory::{self, Reading};
@@ -30,7 +30,7 @@ use crate::progress::Watch;
 use crate::report::{
     ClusterFacts, ExplanationFacts, PassFacts, ScoreFacts, TimeFacts, WeightFacts,
 };
-use report::{OutputFacts, Report, SettingFacts, TraceFacts};
+use report::{ClusterOutput, ClusterReport, ClusterSettings, TraceFacts};
 
 /// Cluster the rows of a table.
 #[derive(Args, Debug)]
@@ -84,7 +84,7 @@ const EXAMPLES: &str = "Examples:
   zcat table.csv.gz | obcut cluster - -k 3 > labels.txt";
 
 /// What is to be done, checked as far as possible before anything is read.
-struct Job {
+struct ClusterJob {
     sources: Vec<Source>,
     memory: MemoryArgs,
     checkpoint: CheckpointArgs,
@@ -100,15 +100,15 @@ struct Job {
 }
 
 /// Runs the command.
-pub fn run(args: &ClusterArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Result<()> {
+pub fn run(args: &ClusterArgs, output: &OutputArgs, arguments: &[OsString]) -> anyhow::Result<()> {
     match args.method.method() {
-        Method::Obcut => Job::new(args, arguments)?.run(talk),
-        method => other_job(method, args)?.run(talk),
+        Method::Obcut => ClusterJob::new(args, arguments)?.run(output),
+        method => other_job(method, args)?.run(output),
     }
 }
 
 /// The job of another method, which has no model, margins or weights.
-fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::Job> {
+fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::BaselineJob> {
     let mut others = args.method.given();
     let here = [
         ("--model", args.model.is_some()),
@@ -125,14 +125,14 @@ fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::Job> {
     let targets = Targets::new(&args.output, None, None, &sources)?;
     let options = LoadOptions { truth: args.truth.clone(), ..args.table.options() };
     let memory = args.memory.memory;
-    other::Job::new(method, (&args.method, memory), (sources, options), targets, &others)
+    other::BaselineJob::new(method, (&args.method, memory), (sources, options), targets, &others)
 }
 
-impl Job {
+impl ClusterJob {
     fn new(args: &ClusterArgs, arguments: &[OsString]) -> anyhow::Result<Self> {
         if let Some(path) = &args.model {
             if path.as_os_str() == "-" {
-                bail!(Fault::Usage(
+                bail!(CliError::Usage(
                     "--model '-': a model is binary and is not printed; name a file".into()
                 ));
             }
@@ -171,18 +171,19 @@ impl Job {
             return Ok(reading);
         }
         if !size.in_pieces {
-            bail!(Fault::Usage(
+            bail!(CliError::Usage(
                 "--checkpoint is for tables that are read in pieces: NPY, Parquet or CSV".into()
             ));
         }
         Ok(Reading::InPieces)
     }
 
-    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+    fn run(&self, output: &OutputArgs) -> anyhow::Result<()> {
         let start = Instant::now();
-        let watch = Watch::new(talk);
+        let watch = Watch::new(output);
         let scratch = self.memory.scratch.as_deref();
-        let table = Table::read(&self.sources, &self.options, scratch, self.reading()?, &watch)?;
+        let table =
+            InputTable::read(&self.sources, &self.options, scratch, self.reading()?, &watch)?;
         self.check_anchors(table.n_cols())?;
         let (mut fit, labels) = self.fit(&table, &watch)?;
         fit.model.set_feature_names(table.feature_names().to_vec());
@@ -199,7 +200,8 @@ impl Job {
         let page = match self.targets.report {
             Some(_) => {
                 let drawing = Instant::now();
-                let sketch = self.sketch(&table, &fit, (&labels, &sizes), &mut warnings, &watch)?;
+                let rows =
+                    self.report_rows(&table, &fit, (&labels, &sizes), &mut warnings, &watch)?;
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
                 Some(clustering(&Clustering {
                     data: table.facts.data(),
@@ -208,7 +210,7 @@ impl Job {
                     warnings: warnings.clone(),
                     noise: clusters.noise,
                     command: Some(self.command.clone()),
-                    sketch,
+                    rows,
                     ..Clustering::of_fit(&fit)
                 }))
             }
@@ -226,9 +228,9 @@ impl Job {
         watch.finish();
 
         let Fit { model, trace, .. } = &fit;
-        let report = Report {
+        let report = ClusterReport {
             input: table.facts,
-            settings: SettingFacts::new(model, self.params.threads),
+            settings: ClusterSettings::new(model, self.params.threads),
             clusters,
             explanation: ExplanationFacts::new(model),
             passes,
@@ -240,22 +242,22 @@ impl Job {
             trace: TraceFacts::new(trace),
             seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
             scores,
-            output: OutputFacts::new(&self.targets),
+            output: ClusterOutput::new(&self.targets),
             warnings: &warnings,
             labels: printed.as_deref(),
         };
-        if talk.json {
+        if output.json {
             return Ok(output::print_run("cluster", &report)?);
         }
-        show(printed.as_deref(), talk, &report.card(self.explain))
+        show(printed.as_deref(), output, &report.summary(self.explain))
     }
 
     /// Clusters the rows.
-    fn fit(&self, table: &Table, watch: &Watch) -> anyhow::Result<(Fit, Labels)> {
+    fn fit(&self, table: &InputTable, watch: &Watch) -> anyhow::Result<(Fit, Labels)> {
         let weights = table.weights.as_deref();
         let about = |error: obcut::Error| table.error(error);
         match &table.rows {
-            Rows::InMemory(_) => {
+            TableRows::InMemory(_) => {
                 let samples = table.samples()?;
                 let fitting = || obcut::fit(&samples, weights, &self.params, watch);
                 let fit = interrupt::watched(fitting).map_err(about)?;
@@ -267,7 +269,7 @@ impl Job {
                 };
                 Ok((fit, Labels::InMemory(labels)))
             }
-            Rows::InPieces(source) => {
+            TableRows::InPieces(source) => {
                 let checkpoint = self.checkpoint(table.n_rows())?;
                 if self.checkpoint.resume {
                     watch.phase(match checkpoint.saved {
@@ -295,29 +297,29 @@ impl Job {
     }
 
     /// What the report shows of the rows.
-    fn sketch(
+    fn report_rows(
         &self,
-        table: &Table,
+        table: &InputTable,
         fit: &Fit,
         (labels, sizes): (&Labels, &[usize]),
         warnings: &mut Vec<String>,
         watch: &Watch,
-    ) -> anyhow::Result<Option<Sketch>> {
+    ) -> anyhow::Result<Option<ReportData>> {
         let (weights, threads) = (table.weights.as_deref(), self.params.threads);
         match &table.rows {
-            Rows::InMemory(_) => {
+            TableRows::InMemory(_) => {
                 let samples = table.samples()?;
-                let sketching = || Sketch::of_fit(fit, &samples, weights, threads, watch);
-                interrupt::watched(sketching).map(Some).map_err(|error| table.error(error))
+                let describing = || ReportData::of_fit(fit, &samples, weights, threads, watch);
+                interrupt::watched(describing).map(Some).map_err(|error| table.error(error))
             }
-            Rows::InPieces(source) => {
+            TableRows::InPieces(source) => {
                 // No more than the core, which had to fit into memory as well.
                 let core = large::core_rows(&self.params, table.n_cols());
-                let most = Sketch::sample(table.n_cols()).min(core);
+                let most = ReportData::sample(table.n_cols()).min(core);
                 let chosen = labels.choose(sizes, most)?;
-                let sketching =
-                    || Sketch::of_source(&fit.model, source, &chosen, weights, threads, watch);
-                match interrupt::watched(sketching) {
+                let describing =
+                    || ReportData::of_source(&fit.model, source, &chosen, weights, threads, watch);
+                match interrupt::watched(describing) {
                     Err(obcut::Error::Cancelled) => Err(obcut::Error::Cancelled.into()),
                     // Rows that cannot be read again cost the pictures, not the fit.
                     Err(error) => {
@@ -331,7 +333,7 @@ impl Job {
     }
 
     /// Given anchors must have the features of the table.
-    fn check_anchors(&self, n_features: usize) -> Result<(), Fault> {
+    fn check_anchors(&self, n_features: usize) -> Result<(), CliError> {
         let (Some(values), Some(n_anchors)) = (&self.params.anchors, self.params.n_anchors) else {
             return Ok(());
         };
@@ -339,7 +341,7 @@ impl Job {
         if found == n_features {
             return Ok(());
         }
-        Err(Fault::Usage(format!(
+        Err(CliError::Usage(format!(
             "the given anchors have {} but the table has {}; both need the same ones",
             plural(found, "column"),
             plural(n_features, "feature")

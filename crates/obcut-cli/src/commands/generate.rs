@@ -11,10 +11,10 @@ use obcut_data::{LabelWriter, RowLabels};
 use obcut_report::number;
 use serde::Serialize;
 
-use crate::args::{OUTPUT, Talk, same_file, two_outputs};
-use crate::failure::Fault;
+use crate::args::{OUTPUT, OutputArgs, same_file, two_outputs};
+use crate::failure::CliError;
 use crate::interrupt;
-use crate::output::{self, Card, plural};
+use crate::output::{self, Summary, plural};
 use crate::progress::Watch;
 
 /// Numbers that are made at a time.
@@ -55,7 +55,7 @@ const EXAMPLES: &str = "Examples:
   obcut cluster big.npy -k 20 --memory 512MiB -o labels.npy";
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct GenerateReport<'a> {
     file: &'a PathBuf,
     truth: Option<&'a PathBuf>,
     rows: usize,
@@ -67,23 +67,23 @@ struct Report<'a> {
 }
 
 /// Runs the command.
-pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &GenerateArgs, output: &OutputArgs) -> anyhow::Result<()> {
     let GenerateArgs { file, rows, features, clusters, seed, truth, force } = args;
     let (rows, features, clusters) = (*rows, *features, *clusters);
     if rows == 0 || features == 0 || clusters == 0 {
-        bail!(Fault::Usage("rows, features and clusters must be 1 or more".into()));
+        bail!(CliError::Usage("rows, features and clusters must be 1 or more".into()));
     }
     if rows.checked_mul(features).and_then(|n| n.checked_mul(4)).is_none() || features > 1 << 24 {
-        bail!(Fault::Usage(format!("{rows} rows x {features} features are too many")));
+        bail!(CliError::Usage(format!("{rows} rows x {features} features are too many")));
     }
     if clusters > rows {
-        bail!(Fault::Usage(format!("{clusters} clusters cannot be made from {rows} rows")));
+        bail!(CliError::Usage(format!("{clusters} clusters cannot be made from {rows} rows")));
     }
     if let Some(truth) = truth.as_ref().filter(|truth| same_file(truth, file)) {
         bail!(two_outputs(truth));
     }
     let start = Instant::now();
-    let watch = Watch::new(talk);
+    let watch = Watch::new(output);
     watch.phase(&format!("writing {}", file.display()));
     let mixture = Mixture::new(features, clusters, *seed);
     let mut classes =
@@ -124,7 +124,7 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         classes.finish()?;
     }
     watch.finish();
-    let report = Report {
+    let report = GenerateReport {
         file,
         truth: truth.as_ref(),
         rows,
@@ -134,22 +134,22 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         bytes: rows as u64 * features as u64 * 4,
         seconds: start.elapsed().as_secs_f64(),
     };
-    if talk.json {
+    if output.json {
         return Ok(output::print_run("generate", &report)?);
     }
-    if !talk.quiet {
-        let mut card = Card::new(format!(
+    if !output.quiet {
+        let mut summary = Summary::new(format!(
             "{} x {} ({})",
             plural(rows, "row"),
             plural(features, "feature"),
             number::bytes(report.bytes)
         ));
-        card.line("table", file.display().to_string());
+        summary.line("table", file.display().to_string());
         if let Some(truth) = truth {
-            card.line("classes", truth.display().to_string());
+            summary.line("classes", truth.display().to_string());
         }
-        card.line("seconds", format!("{:.2}", report.seconds));
-        card.print_to_stderr();
+        summary.line("seconds", format!("{:.2}", report.seconds));
+        summary.print_to_stderr();
     }
     Ok(())
 }

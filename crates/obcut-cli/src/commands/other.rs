@@ -12,18 +12,18 @@ use serde::Serialize;
 use crate::args::method::MethodArgs;
 use crate::args::values::Clusters;
 use crate::args::vocabulary;
-use crate::args::{Talk, Targets};
-use crate::failure::Fault;
-use crate::input::{InputFacts, Table};
+use crate::args::{OutputArgs, Targets};
+use crate::failure::CliError;
+use crate::input::{InputFacts, InputTable};
 use crate::interrupt;
 use crate::labels::{Labels, show};
 use crate::memory::Reading;
-use crate::output::{self, Card, plural};
+use crate::output::{self, Summary, plural};
 use crate::progress::Watch;
 use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
 
 /// What is to be done.
-pub struct Job {
+pub struct BaselineJob {
     sources: Vec<Source>,
     options: LoadOptions,
     method: Method,
@@ -35,7 +35,7 @@ pub struct Job {
 
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
-struct Report<'a> {
+struct BaselineReport<'a> {
     input: InputFacts,
     method: &'static str,
     settings: Vec<Setting>,
@@ -51,7 +51,7 @@ struct Report<'a> {
     labels: Option<&'a RowLabels>,
 }
 
-impl Job {
+impl BaselineJob {
     /// The job that the arguments mean; `others` are options given that only OBCut has.
     pub fn new(
         method: Method,
@@ -62,10 +62,10 @@ impl Job {
     ) -> anyhow::Result<Self> {
         let name = method.name();
         let Clusters::Given(n_clusters) = args.n_clusters else {
-            bail!(Fault::Usage(format!("--method {name} needs a number of clusters: -k K")));
+            bail!(CliError::Usage(format!("--method {name} needs a number of clusters: -k K")));
         };
         if !others.is_empty() {
-            bail!(Fault::Usage(format!(
+            bail!(CliError::Usage(format!(
                 "{}: for --method obcut only; 'obcut methods {name}' lists what --set takes with --method {name}",
                 others.join(", ")
             )));
@@ -80,11 +80,11 @@ impl Job {
     }
 
     /// Does it.
-    pub fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+    pub fn run(&self, output: &OutputArgs) -> anyhow::Result<()> {
         let start = Instant::now();
-        let watch = Watch::new(talk);
+        let watch = Watch::new(output);
         let in_memory = Reading::InMemory;
-        let table = Table::read(&self.sources, &self.options, None, in_memory, &watch)?;
+        let table = InputTable::read(&self.sources, &self.options, None, in_memory, &watch)?;
         let samples = table.samples()?;
         let mut method = self.method.build();
         for (name, value) in &self.settings {
@@ -102,7 +102,7 @@ impl Job {
         stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
         watch.finish();
         let warnings = vocabulary::warnings(&found.warnings, &[]);
-        let report = Report {
+        let report = BaselineReport {
             input: table.facts,
             method: self.method.name(),
             settings: method.settings(),
@@ -115,27 +115,27 @@ impl Job {
             warnings: &warnings,
             labels: printed.as_deref(),
         };
-        if talk.json {
+        if output.json {
             return Ok(output::print_run("cluster", &report)?);
         }
-        show(printed.as_deref(), talk, &report.card())
+        show(printed.as_deref(), output, &report.summary())
     }
 }
 
-impl Report<'_> {
-    fn card(&self) -> Card {
-        let mut card = Card::new(self.input.text("feature"));
+impl BaselineReport<'_> {
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::new(self.input.text("feature"));
         let settings: Vec<String> =
             self.settings.iter().map(|s| format!("{} {}", s.name, s.value)).collect();
-        card.line("method", format!("{}: {}", self.method, settings.join(", ")));
-        card.line("run", format!("seed {}, {}", self.seed, plural(self.threads_used, "thread")));
-        self.clusters.tell("clusters", &mut card);
+        summary.line("method", format!("{}: {}", self.method, settings.join(", ")));
+        summary.line("run", format!("seed {}, {}", self.seed, plural(self.threads_used, "thread")));
+        self.clusters.write("clusters", &mut summary);
         if let Some(scores) = &self.scores {
-            scores.tell(&mut card);
+            scores.write(&mut summary);
         }
-        self.seconds.tell(&mut card);
-        card.paths(&[("labels", self.output)]);
-        card.warnings(self.warnings);
-        card
+        self.seconds.write(&mut summary);
+        summary.paths(&[("labels", self.output)]);
+        summary.warnings(self.warnings);
+        summary
     }
 }

@@ -10,14 +10,14 @@ use obcut_data::{LoadOptions, RowLabels, Source};
 use serde::Serialize;
 
 use crate::args::large::{CheckpointArgs, MemoryArgs};
-use crate::args::{INPUT, LabelArgs, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
+use crate::args::{INPUT, LabelArgs, OUTPUT, OutputArgs, TableArgs, Targets, ThreadArgs, source};
 use crate::checkpoint::Checkpoint;
-use crate::failure::Fault;
-use crate::input::{self, InputFacts, Rows, Table};
+use crate::failure::CliError;
+use crate::input::{self, InputFacts, InputTable, TableRows};
 use crate::interrupt;
 use crate::labels::{Labels, show};
 use crate::memory;
-use crate::output::{self, Card};
+use crate::output::{self, Summary};
 use crate::progress::Watch;
 use crate::report::{ClusterFacts, ScoreFacts, TimeFacts};
 
@@ -55,7 +55,7 @@ const EXAMPLES: &str = "Examples:
   obcut predict model.safetensors new.csv -o labels.csv
   obcut predict model.safetensors new.npy --margins -o labels.parquet";
 
-struct Job {
+struct PredictJob {
     model: Model,
     sources: Vec<Source>,
     memory: MemoryArgs,
@@ -67,31 +67,31 @@ struct Job {
 
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
-struct Report<'a> {
+struct PredictReport<'a> {
     input: InputFacts,
     clusters: ClusterFacts,
     seconds: TimeFacts,
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<ScoreFacts>,
-    output: OutputFacts<'a>,
+    output: PredictOutput<'a>,
     #[serde(flatten)]
     labels: Option<&'a RowLabels>,
 }
 
 #[derive(Serialize)]
-struct OutputFacts<'a> {
+struct PredictOutput<'a> {
     labels: Option<&'a PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(args: &PredictArgs, talk: &Talk) -> anyhow::Result<()> {
-    Job::new(args)?.run(talk)
+pub fn run(args: &PredictArgs, output: &OutputArgs) -> anyhow::Result<()> {
+    PredictJob::new(args)?.run(output)
 }
 
-impl Job {
+impl PredictJob {
     fn new(args: &PredictArgs) -> anyhow::Result<Self> {
         if args.model == Source::Stdin && args.files.contains(&Source::Stdin) {
-            bail!(Fault::Usage("model and table cannot both be standard input".into()));
+            bail!(CliError::Usage("model and table cannot both be standard input".into()));
         }
         let sources = input::expand(&args.files)?;
         let inputs = std::iter::once(&args.model).chain(&sources);
@@ -113,13 +113,13 @@ impl Job {
         })
     }
 
-    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+    fn run(&self, output: &OutputArgs) -> anyhow::Result<()> {
         let start = Instant::now();
-        let watch = Watch::new(talk);
+        let watch = Watch::new(output);
         let size = obcut_data::measure(&self.sources, &self.options)?;
         let reading = memory::for_labels(&size, self.memory.memory);
         let scratch = self.memory.scratch.as_deref();
-        let mut table = Table::read(&self.sources, &self.options, scratch, reading, &watch)?;
+        let mut table = InputTable::read(&self.sources, &self.options, scratch, reading, &watch)?;
         table.widen(self.model.n_features());
         self.check_columns(table.n_cols())?;
         let labelling = Instant::now();
@@ -134,26 +134,26 @@ impl Job {
         let printed = labels.printed(&self.targets)?;
         watch.finish();
 
-        let report = Report {
+        let report = PredictReport {
             clusters: ClusterFacts::new(sizes).marked(table.n_rows(), &self.model),
             input: table.facts,
             seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
             scores,
-            output: OutputFacts { labels: self.targets.labels.as_ref() },
+            output: PredictOutput { labels: self.targets.labels.as_ref() },
             labels: printed.as_deref(),
         };
-        if talk.json {
+        if output.json {
             return Ok(output::print_run("predict", &report)?);
         }
-        show(printed.as_deref(), talk, &report.card())
+        show(printed.as_deref(), output, &report.summary())
     }
 
     /// Labels the rows.
-    fn label(&self, table: &Table, watch: &Watch) -> anyhow::Result<Labels> {
+    fn label(&self, table: &InputTable, watch: &Watch) -> anyhow::Result<Labels> {
         let (model, threads) = (&self.model, self.threads);
         let about = |error: obcut::Error| table.error(error);
         match &table.rows {
-            Rows::InMemory(_) => {
+            TableRows::InMemory(_) => {
                 let samples = table.samples()?;
                 watch.phase("labelling");
                 let labelling = || {
@@ -166,7 +166,7 @@ impl Job {
                 };
                 Ok(Labels::InMemory(interrupt::watched(labelling).map_err(about)?))
             }
-            Rows::InPieces(source) => {
+            TableRows::InPieces(source) => {
                 let checkpoint = Checkpoint::new(
                     &CheckpointArgs::default(),
                     self.memory.scratch.as_deref(),
@@ -181,27 +181,27 @@ impl Job {
         }
     }
 
-    fn check_columns(&self, found: usize) -> Result<(), Fault> {
+    fn check_columns(&self, found: usize) -> Result<(), CliError> {
         let expected = self.model.n_features();
         if found == expected {
             return Ok(());
         }
-        Err(Fault::Data(format!(
+        Err(CliError::Data(format!(
             "{} has {found} feature columns but the model was fitted on {expected}; choose the same ones with --columns or --drop",
             input::display(&self.sources)
         )))
     }
 }
 
-impl Report<'_> {
-    fn card(&self) -> Card {
-        let mut card = Card::new(self.input.text("feature"));
-        self.clusters.tell("clusters", &mut card);
+impl PredictReport<'_> {
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::new(self.input.text("feature"));
+        self.clusters.write("clusters", &mut summary);
         if let Some(scores) = &self.scores {
-            scores.tell(&mut card);
+            scores.write(&mut summary);
         }
-        self.seconds.tell(&mut card);
-        card.paths(&[("labels", self.output.labels)]);
-        card
+        self.seconds.write(&mut summary);
+        summary.paths(&[("labels", self.output.labels)]);
+        summary
     }
 }

@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::args::Targets;
 use crate::input::InputFacts;
-use crate::output::{Card, number, plural};
+use crate::output::{Summary, number, plural};
 use crate::report::{
     self, ClusterFacts, ExplanationFacts, PassFacts, ScoreFacts, TimeFacts, WeightFacts,
 };
 
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
-pub struct Report<'a> {
+pub struct ClusterReport<'a> {
     pub input: InputFacts,
-    pub settings: SettingFacts<'a>,
+    pub settings: ClusterSettings<'a>,
     pub clusters: ClusterFacts,
     pub explanation: ExplanationFacts<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct Report<'a> {
     pub seconds: TimeFacts,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scores: Option<ScoreFacts>,
-    pub output: OutputFacts<'a>,
+    pub output: ClusterOutput<'a>,
     pub warnings: &'a [String],
     #[serde(flatten)]
     pub labels: Option<&'a RowLabels>,
@@ -40,7 +40,7 @@ pub struct Report<'a> {
 
 /// The settings that were used.
 #[derive(Serialize)]
-pub struct SettingFacts<'a> {
+pub struct ClusterSettings<'a> {
     #[serde(flatten)]
     params: &'a Params,
     graph_used: String,
@@ -62,13 +62,13 @@ pub struct TraceFacts<'a> {
 
 /// The files that were written.
 #[derive(Serialize)]
-pub struct OutputFacts<'a> {
+pub struct ClusterOutput<'a> {
     labels: Option<&'a PathBuf>,
     model: Option<&'a PathBuf>,
     report: Option<&'a PathBuf>,
 }
 
-impl<'a> SettingFacts<'a> {
+impl<'a> ClusterSettings<'a> {
     /// From a fitted model and the setting of threads.
     pub fn new(model: &'a Model, threads: usize) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl<'a> TraceFacts<'a> {
     }
 }
 
-impl<'a> OutputFacts<'a> {
+impl<'a> ClusterOutput<'a> {
     /// From the targets of the run.
     pub fn new(targets: &'a Targets) -> Self {
         let Targets { labels, second, report, .. } = targets;
@@ -107,11 +107,11 @@ impl<'a> OutputFacts<'a> {
     }
 }
 
-impl Report<'_> {
+impl ClusterReport<'_> {
     /// The summary, with what was tried if wanted.
-    pub fn card(&self, explain: bool) -> Card {
+    pub fn summary(&self, explain: bool) -> Summary {
         let params = self.settings.params;
-        let mut card = Card::new(self.input.text("feature"));
+        let mut summary = Summary::new(self.input.text("feature"));
         let mut method = match self.explanation.kept() {
             Some(kept) if kept.start == kept.graph => kept.graph.clone(),
             Some(kept) => format!("{} from {}", kept.graph, kept.start),
@@ -125,50 +125,50 @@ impl Report<'_> {
         if params.n_init > 1 {
             method += &format!(", best of {} runs", params.n_init);
         }
-        card.line("method", method);
-        card.line(
+        summary.line("method", method);
+        summary.line(
             "anchors",
             format!(
                 "{}, {} links per row ({})",
                 self.settings.anchors_used, params.n_neighbors, self.settings.graph_used
             ),
         );
-        card.line(
+        summary.line(
             "run",
             format!("seed {}, {}", params.seed, plural(self.settings.threads_used, "thread")),
         );
-        self.explanation.tell_path(&mut card);
+        self.explanation.write_path(&mut summary);
         if let Some(passes) = &self.passes {
-            passes.tell(&mut card);
+            passes.write(&mut summary);
         }
-        self.clusters.tell("clusters", &mut card);
-        self.explanation.tell_stability(params.stability, &mut card);
+        self.clusters.write("clusters", &mut summary);
+        self.explanation.write_stability(params.stability, &mut summary);
         if let Some(weights) = &self.weights {
-            weights.tell(&mut card);
+            weights.write(&mut summary);
         }
         let steps =
             format!("after {} ({})", plural(self.iterations, "iteration"), self.stopped.text());
         match (self.objective, self.cut) {
-            (Some(objective), Some(cut)) => card
+            (Some(objective), Some(cut)) => summary
                 .line("objective", format!("{} {steps}, cut {}", number(objective), number(cut))),
             (Some(objective), None) => {
-                card.line("objective", format!("{} {steps}", number(objective)));
+                summary.line("objective", format!("{} {steps}", number(objective)));
             }
-            (None, Some(cut)) => card.line("cut", format!("{} {steps}", number(cut))),
+            (None, Some(cut)) => summary.line("cut", format!("{} {steps}", number(cut))),
             (None, None) => {}
         }
         if self.trace.loop_rejected {
-            card.line("", "learning anchors and graph scored worse, so the first cut is kept");
+            summary.line("", "learning anchors and graph scored worse, so the first cut is kept");
         }
         if let Some(scores) = &self.scores {
-            scores.tell(&mut card);
+            scores.write(&mut summary);
         }
-        self.seconds.tell(&mut card);
-        card.paths(&self.output.named());
+        self.seconds.write(&mut summary);
+        summary.paths(&self.output.named());
         if explain {
-            self.explanation.tell(&mut card);
+            self.explanation.write(&mut summary);
         }
-        card.warnings(self.warnings);
-        card
+        summary.warnings(self.warnings);
+        summary
     }
 }
