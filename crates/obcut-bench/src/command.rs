@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
-use obcut_cli::args::{INPUT, OUTPUT, Talk, same_file, values};
-use obcut_cli::failure::Fault;
+use obcut_cli::args::{INPUT, OUTPUT, OutputArgs, same_file, values};
+use obcut_cli::failure::CliError;
 use obcut_cli::interrupt;
-use obcut_cli::output::{self, Card, plural};
+use obcut_cli::output::{self, plural};
 use obcut_cli::page as page_words;
 use serde::Serialize;
 use serde_json::json;
@@ -77,7 +77,7 @@ struct BenchArgs {
     #[arg(long, hide = true, exclusive = true)]
     one_run: bool,
     #[command(flatten)]
-    talk: Talk,
+    talk: OutputArgs,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -113,7 +113,7 @@ fn start(args: &BenchArgs) -> anyhow::Result<()> {
 /// Does one run: what a suite starts processes for.
 fn one_run() -> anyhow::Result<()> {
     let input = std::io::BufReader::new(std::io::stdin());
-    worker::serve(input, std::io::stdout()).map_err(|text| Fault::Usage(text).into())
+    worker::serve(input, std::io::stdout()).map_err(|text| CliError::Usage(text).into())
 }
 
 /// This program. Where the system has a name for it that outlives its file, a build or an upgrade while a
@@ -131,24 +131,24 @@ fn sorted(error: anyhow::Error) -> anyhow::Error {
     use Error::{File, NoData, NoFile, NoSuite, OtherData, Record, Suite};
     match error.downcast_ref::<Error>() {
         Some(NoSuite { .. } | Suite { .. } | NoData { .. } | NoFile { .. } | OtherData { .. }) => {
-            Fault::Usage(error.to_string()).into()
+            CliError::Usage(error.to_string()).into()
         }
         Some(File { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
-            Fault::Usage(error.to_string()).into()
+            CliError::Usage(error.to_string()).into()
         }
-        Some(Record { .. }) => Fault::Data(error.to_string()).into(),
+        Some(Record { .. }) => CliError::Data(error.to_string()).into(),
         _ => error,
     }
 }
 
-fn list(talk: &Talk) -> anyhow::Result<()> {
+fn list(talk: &OutputArgs) -> anyhow::Result<()> {
     let suites = Suite::shipped().map(Suite::named).collect::<Result<Vec<_>, _>>()?;
     if talk.json {
         let facts = |s: &Suite| json!({ "name": s.name, "title": s.title, "about": s.about });
         let all: Vec<_> = suites.iter().map(facts).collect();
         return Ok(output::print_json(&json!({ "command": "bench", "suites": all }))?);
     }
-    let mut card = Card::new("Suites: 'obcut-bench NAME' runs one");
+    let mut card = output::Summary::new("Suites: 'obcut-bench NAME' runs one");
     for suite in suites {
         // The longest name is longer than a name of a card.
         card.line("", format!("{:<12} {}", suite.name, suite.title));
@@ -252,7 +252,7 @@ fn check_report(
     let given = args.suite.iter().map(PathBuf::from);
     match own.chain(data).chain(given).find(|other| same_file(path, other)) {
         None => Ok(()),
-        Some(other) => Err(Fault::Usage(format!(
+        Some(other) => Err(CliError::Usage(format!(
             "--report {}: that would replace {}; name another file",
             path.display(),
             other.display()
@@ -287,7 +287,7 @@ impl Job {
         let report = args.report.clone();
         if let Some(path) = &report {
             std::fs::create_dir_all(&folder).map_err(|cause| {
-                Fault::Usage(format!("cannot make {}: {cause}", folder.display()))
+                CliError::Usage(format!("cannot make {}: {cause}", folder.display()))
             })?;
             check_report(path, args, &suite, &folder)?;
         }
@@ -301,7 +301,7 @@ impl Job {
         })
     }
 
-    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+    fn run(&self, talk: &OutputArgs) -> anyhow::Result<()> {
         let data = std::env::var_os("OBCUT_DATA").map(PathBuf::from);
         let (plan, records) = match self.tables_only {
             true => {
@@ -329,13 +329,13 @@ impl Job {
         if !self.options.records.exists() {
             let path = self.options.records.display();
             let text = format!("{path}: no such file; run the suite without --tables-only first");
-            return Err(Fault::Usage(text).into());
+            return Err(CliError::Usage(text).into());
         }
         Ok(Records::read(&self.options.records)?)
     }
 
     /// Runs what is not finished.
-    fn all_runs(&self, plan: &Plan, talk: &Talk) -> anyhow::Result<Records> {
+    fn all_runs(&self, plan: &Plan, talk: &OutputArgs) -> anyhow::Result<Records> {
         if self.fresh {
             Records::retire(&self.options.records)?;
         }
@@ -356,7 +356,7 @@ impl Job {
             "interrupted after {finished} of {}; the same command goes on from there",
             plural(plan.runs.len(), "run")
         );
-        Fault::Stopped(text).into()
+        CliError::Stopped(text).into()
     }
 
     fn write(&self, summary: &Summary, records: &Records) -> anyhow::Result<Vec<PathBuf>> {
@@ -440,7 +440,7 @@ impl Job {
         plan: &Plan,
         records: &Records,
         summary: &Summary,
-        talk: &Talk,
+        talk: &OutputArgs,
     ) -> anyhow::Result<()> {
         let grid = match self.suite.kind {
             Kind::Scaling => Grid::seconds(summary),
@@ -451,7 +451,8 @@ impl Job {
         if talk.quiet {
             return Ok(());
         }
-        let mut card = Card::new(format!("Suite {}: {}", self.suite.name, self.suite.title));
+        let mut card =
+            output::Summary::new(format!("Suite {}: {}", self.suite.name, self.suite.title));
         card.line("runs", format!("{} of {}", report.finished, plural(report.runs, "run")));
         let none = plan.runs.iter().filter_map(|run| records.get(&run.key()));
         let none = none.filter(|record| record.outcome.status != Status::Done).count();
@@ -528,7 +529,7 @@ fn none_could_be_done(plan: &Plan, records: &Records) -> anyhow::Result<()> {
     let cannot = [Status::Refused, Status::Unreadable, Status::Crashed];
     if runs.all(|run| cannot.contains(&run.outcome.status)) {
         let text = format!("no run could be done; the first one: {why}");
-        return Err(Fault::Data(text).into());
+        return Err(CliError::Data(text).into());
     }
     Ok(())
 }

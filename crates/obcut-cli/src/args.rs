@@ -16,7 +16,7 @@ use obcut_data::{Format, LoadOptions, Source};
 use crate::commands::{
     cluster, completions, cut, demo, generate, info, man, methods, predict, score,
 };
-use crate::failure::Fault;
+use crate::failure::CliError;
 use crate::page;
 
 /// Heading of the options that say what is read.
@@ -41,9 +41,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// How to talk.
+    /// How to output.
     #[command(flatten)]
-    pub talk: Talk,
+    pub output: OutputArgs,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data, 130 interrupted.\n\
@@ -76,7 +76,7 @@ pub enum Command {
 
 /// How results and messages are shown. The help lists these last, after the options of the command itself.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct Talk {
+pub struct OutputArgs {
     /// Print one JSON document on standard output, for errors too
     #[arg(long, global = true, help_heading = OUTPUT, display_order = 100)]
     pub json: bool,
@@ -200,7 +200,7 @@ impl Targets {
         for input in inputs {
             let Source::Path(input) = input else { continue };
             if let Some(path) = files.iter().find(|path| same_file(path, input)) {
-                bail!(Fault::Usage(format!(
+                bail!(CliError::Usage(format!(
                     "{} is the input; write the output to another file",
                     path.display()
                 )));
@@ -214,7 +214,7 @@ impl Targets {
         let is_npy =
             |path: &PathBuf| path.extension().is_some_and(|s| s.eq_ignore_ascii_case("npy"));
         if let Some(path) = self.labels.as_ref().filter(|path| wanted && is_npy(path)) {
-            bail!(Fault::Usage(format!(
+            bail!(CliError::Usage(format!(
                 "{}: an NPY file has no place for --margins; use .csv, .parquet or .json",
                 path.display()
             )));
@@ -224,8 +224,8 @@ impl Targets {
 }
 
 /// The fault of one file that two outputs would go to.
-pub fn two_outputs(path: &Path) -> Fault {
-    Fault::Usage(format!("{} is named for two outputs; give each its own file", path.display()))
+pub fn two_outputs(path: &Path) -> CliError {
+    CliError::Usage(format!("{} is named for two outputs; give each its own file", path.display()))
 }
 
 /// Whether two paths lead to the same file, which need not exist.

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use obcut::params::spell;
 use obcut::{DataError, StateError};
-use obcut_data::{Dataset, RowTable, Source};
+use obcut_data::Source;
 use serde::Serialize;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub const INTERRUPTED: u8 = 130;
 
 /// A fault that the command finds by itself.
 #[derive(Debug)]
-pub enum Fault {
+pub enum CliError {
     /// Wrong use: exit code 2.
     Usage(String),
     /// Bad data: exit code 3.
@@ -26,14 +26,14 @@ pub enum Fault {
     Stopped(String),
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for CliError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (Self::Usage(text) | Self::Data(text) | Self::Stopped(text)) = self;
         f.write_str(text)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for CliError {}
 
 /// What a failed run tells.
 #[derive(Debug, Serialize)]
@@ -48,7 +48,7 @@ impl Failure {
     /// Sorts an error by the first cause that is known.
     pub fn of(error: &anyhow::Error) -> Self {
         let (kind, exit_code) = error.chain().find_map(sort).unwrap_or(("failed", 1));
-        let message = if let Some(Fault::Stopped(text)) = error.downcast_ref() {
+        let message = if let Some(CliError::Stopped(text)) = error.downcast_ref() {
             text.clone()
         } else if exit_code == INTERRUPTED {
             "interrupted; nothing was written".to_string()
@@ -122,11 +122,11 @@ pub fn about_stdout(error: anyhow::Error) -> anyhow::Error {
 
 /// Kind and exit code of one link of a chain of causes.
 fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)> {
-    if let Some(fault) = cause.downcast_ref::<Fault>() {
+    if let Some(fault) = cause.downcast_ref::<CliError>() {
         return Some(match fault {
-            Fault::Usage(_) => ("usage", 2),
-            Fault::Data(_) => ("data", 3),
-            Fault::Stopped(_) => ("interrupted", INTERRUPTED),
+            CliError::Usage(_) => ("usage", 2),
+            CliError::Data(_) => ("data", 3),
+            CliError::Stopped(_) => ("interrupted", INTERRUPTED),
         });
     }
     if let Some(error) = cause.downcast_ref::<obcut_data::Error>() {
@@ -158,80 +158,54 @@ pub fn about(source: &Source, error: impl Into<obcut::Error>) -> anyhow::Error {
 }
 
 /// What is known of the places of a table's values in its file.
-pub struct Places<'a> {
-    feature_names: Option<&'a Vec<String>>,
-    feature_columns: Option<&'a Vec<usize>>,
-    first_line: Option<u64>,
+#[derive(Debug, Default)]
+pub struct Places {
+    /// Names of the features, where the file has them.
+    pub feature_names: Option<Vec<String>>,
+    /// Columns of the file that the features come from, when some were chosen or left out.
+    pub feature_columns: Option<Vec<usize>>,
+    /// Line of the first row, from 1, when every row is the line after the one before.
+    pub first_line: Option<u64>,
 }
 
-impl<'a> From<&'a Dataset> for Places<'a> {
-    fn from(data: &'a Dataset) -> Self {
-        Self {
-            feature_names: data.feature_names.as_ref(),
-            feature_columns: data.feature_columns.as_ref(),
-            first_line: data.first_line,
+impl Places {
+    /// An error of the library with the name of the file. A value that is not finite is named by the
+    /// file's own line and column, where they are known.
+    pub fn explain(&self, source: &Source, error: obcut::Error) -> anyhow::Error {
+        if let obcut::Error::Data(DataError::NotFinite { row, col, value, count }) = &error
+            && let Some(place) = self.of_value(*row, *col)
+        {
+            let (place, note) = place;
+            let value = if value.is_nan() { "NaN".to_string() } else { value.to_string() };
+            return CliError::Data(format!(
+                "{}, {place} is {value}; {count} such value(s) in all: remove or fill them first{note}",
+                source.display()
+            ))
+            .into();
         }
+        about(source, error)
     }
-}
 
-impl<'a> From<&'a RowTable> for Places<'a> {
-    fn from(data: &'a RowTable) -> Self {
-        Self {
-            feature_names: data.feature_names.as_ref(),
-            feature_columns: data.feature_columns.as_ref(),
-            first_line: data.first_line,
-        }
-    }
-}
-
-/// The same for a table: a value that is not finite is found by the file's own line and column,
-/// where they are known.
-pub fn about_table<'a>(
-    source: &Source,
-    data: impl Into<Places<'a>>,
-    error: impl Into<obcut::Error>,
-) -> anyhow::Error {
-    let data = &data.into();
-    match error.into() {
-        obcut::Error::Data(DataError::NotFinite { row, col, value, count }) => {
-            let text = not_finite(source, data, (row, col), value, count);
-            match text {
-                Some(text) => Fault::Data(text).into(),
-                None => about(source, DataError::NotFinite { row, col, value, count }),
+    /// Line and column of a value, and a note on how they are counted; none where the matrix is just as
+    /// the file.
+    fn of_value(&self, row: usize, col: usize) -> Option<(String, String)> {
+        let name = self.feature_names.as_ref().and_then(|names| names.get(col));
+        let place = self.feature_columns.as_ref().and_then(|columns| columns.get(col));
+        let column = match (name, place) {
+            (Some(name), _) => format!("column '{name}'"),
+            (None, Some(place)) => format!("column {place}"),
+            (None, None) => return None,
+        };
+        let (row, from_zero) = match self.first_line {
+            Some(first) => {
+                (format!("line {}", first + row as u64), name.is_none().then_some("columns"))
             }
-        }
-        other => about(source, other),
+            None if name.is_some() => (format!("row {row}"), Some("rows")),
+            None => (format!("row {row}"), Some("rows and columns")),
+        };
+        let note = from_zero.map(|what| format!(" ({what} count from 0)")).unwrap_or_default();
+        Some((format!("{row}, {column}"), note))
     }
-}
-
-/// `t.csv, line 6, column 'h3' is NaN; ...`; none where the matrix is just as the file.
-fn not_finite(
-    source: &Source,
-    data: &Places<'_>,
-    (row, col): (usize, usize),
-    value: f64,
-    count: usize,
-) -> Option<String> {
-    let name = data.feature_names.and_then(|names| names.get(col));
-    let place = data.feature_columns.and_then(|columns| columns.get(col));
-    let column = match (name, place) {
-        (Some(name), _) => format!("column '{name}'"),
-        (None, Some(place)) => format!("column {place}"),
-        (None, None) => return None,
-    };
-    let (row, from_zero) = match data.first_line {
-        Some(first) => {
-            (format!("line {}", first + row as u64), name.is_none().then_some("columns"))
-        }
-        None if name.is_some() => (format!("row {row}"), Some("rows")),
-        None => (format!("row {row}"), Some("rows and columns")),
-    };
-    let value = if value.is_nan() { "NaN".to_string() } else { value.to_string() };
-    let note = from_zero.map(|what| format!(" ({what} count from 0)")).unwrap_or_default();
-    Some(format!(
-        "{}, {row}, {column} is {value}; {count} such value(s) in all: remove or fill them first{note}",
-        source.display()
-    ))
 }
 
 /// A text without line breaks and without runs of blanks.
@@ -250,9 +224,9 @@ mod tests {
         assert_eq!(code(obcut::Error::from(DataError::NoWeight).into()), 3);
         assert_eq!(code(about(&Source::Stdin, DataError::NoEdges)), 3);
         assert_eq!(code(obcut::Error::Cancelled.into()), 130);
-        assert_eq!(code(Fault::Usage("x".into()).into()), 2);
-        assert_eq!(code(Fault::Data("x".into()).into()), 3);
-        assert_eq!(code(Fault::Stopped("x".into()).into()), 130);
+        assert_eq!(code(CliError::Usage("x".into()).into()), 2);
+        assert_eq!(code(CliError::Data("x".into()).into()), 3);
+        assert_eq!(code(CliError::Stopped("x".into()).into()), 130);
         assert_eq!(code(anyhow::anyhow!("x")), 1);
     }
 

@@ -5,12 +5,14 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::time::Instant;
 
-use obcut::{Matrix, Model, RowSource};
-use obcut_data::{Dataset, LoadOptions, RowTable, Source};
+use anyhow::bail;
+use obcut::{Matrix, Model, RowSource, Samples};
+use obcut_data::{Dataset, Format, LoadOptions, RowTable, Source, Truth};
 use serde::Serialize;
 
-use crate::failure::{Fault, about};
+use crate::failure::{CliError, Places, about};
 use crate::interrupt;
+use crate::memory::Reading;
 use crate::output::{count, plural};
 use crate::progress::Watch;
 
@@ -33,6 +35,25 @@ pub struct InputFacts {
 }
 
 impl InputFacts {
+    fn new(
+        sources: &[Source],
+        format: Format,
+        (rows, columns): (usize, usize),
+        (dtype, stored): (&'static str, Option<usize>),
+        start: Instant,
+    ) -> Self {
+        Self {
+            file: display(sources),
+            format: format.name(),
+            dtype,
+            sparse: stored.is_some(),
+            rows,
+            columns,
+            stored,
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+
     /// The same for a report.
     pub fn data(&self) -> obcut_report::Data {
         let kind = match self.stored {
@@ -62,40 +83,119 @@ impl InputFacts {
     }
 }
 
-/// Reads a table.
-pub fn load(
-    source: &Source,
-    options: &LoadOptions,
-    watch: &Watch,
-) -> anyhow::Result<(Dataset, InputFacts)> {
-    load_all(std::slice::from_ref(source), options, None, watch)
+/// A table that was read or opened.
+pub struct InputTable {
+    /// Its rows.
+    pub rows: TableRows,
+    /// What was read.
+    pub facts: InputFacts,
+    /// Known classes of all rows, if asked for.
+    pub truth: Option<Truth>,
+    /// Weights of all rows, if asked for.
+    pub weights: Option<Vec<f64>>,
+    /// Where its values are in the file.
+    places: Places,
+    /// The file as messages name it.
+    source: Source,
 }
 
-/// Reads several tables, one below the other.
-pub fn load_all(
-    sources: &[Source],
-    options: &LoadOptions,
-    scratch: Option<&Path>,
-    watch: &Watch,
-) -> anyhow::Result<(Dataset, InputFacts)> {
-    watch.phase(&format!("reading {}", display(sources)));
-    let start = Instant::now();
-    let data = match sources {
-        [one] => obcut_data::load(one, options)?,
-        several => open(several, options, scratch, watch)?.0.into_dataset()?,
-    };
-    let (dtype, stored) = kind(&data.matrix);
-    let facts = InputFacts {
-        file: display(sources),
-        format: data.format.name(),
-        dtype,
-        sparse: stored.is_some(),
-        rows: data.matrix.n_rows(),
-        columns: data.matrix.n_cols(),
-        stored,
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    Ok((data, facts))
+/// Rows of a table.
+pub enum TableRows {
+    /// Rows in memory.
+    InMemory(Matrix),
+    /// Rows that are read in pieces.
+    InPieces(RowTable),
+}
+
+impl InputTable {
+    /// Reads one or several files, one below the other, or opens them to be read in pieces.
+    pub fn read(
+        sources: &[Source],
+        options: &LoadOptions,
+        scratch: Option<&Path>,
+        reading: Reading,
+        watch: &Watch,
+    ) -> anyhow::Result<Self> {
+        watch.phase(&format!("reading {}", display(sources)));
+        let start = Instant::now();
+        match (sources, reading) {
+            ([one], Reading::InMemory) => {
+                Ok(Self::in_memory(obcut_data::load(one, options)?, sources, start))
+            }
+            (several, Reading::InMemory) => {
+                let data = open(several, options, scratch)?.into_dataset()?;
+                Ok(Self::in_memory(data, sources, start))
+            }
+            (_, Reading::InPieces) => {
+                let mut table = open(sources, options, scratch)?;
+                let dtype = if table.is_single() { "float32" } else { "float64" };
+                let shape = (table.n_rows(), table.n_cols());
+                let facts = InputFacts::new(sources, table.format, shape, (dtype, None), start);
+                let places = Places {
+                    feature_names: table.feature_names.take(),
+                    feature_columns: table.feature_columns.take(),
+                    first_line: table.first_line,
+                };
+                let (truth, weights) = (table.truth.take(), table.weights.take());
+                let (rows, source) = (TableRows::InPieces(table), named(sources));
+                Ok(Self { rows, facts, truth, weights, places, source })
+            }
+        }
+    }
+
+    fn in_memory(data: Dataset, sources: &[Source], start: Instant) -> Self {
+        let Dataset { matrix, feature_names, feature_columns, first_line, truth, weights, format } =
+            data;
+        let shape = (matrix.n_rows(), matrix.n_cols());
+        let facts = InputFacts::new(sources, format, shape, kind(&matrix), start);
+        let places = Places { feature_names, feature_columns, first_line };
+        let (rows, source) = (TableRows::InMemory(matrix), named(sources));
+        Self { rows, facts, truth, weights, places, source }
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.facts.rows
+    }
+
+    /// Number of features.
+    pub fn n_cols(&self) -> usize {
+        match &self.rows {
+            TableRows::InMemory(matrix) => matrix.n_cols(),
+            TableRows::InPieces(table) => table.n_cols(),
+        }
+    }
+
+    /// The rows of a table that was read into memory.
+    pub fn samples(&self) -> anyhow::Result<Samples<'_>> {
+        match &self.rows {
+            TableRows::InMemory(matrix) => matrix.samples().map_err(|error| self.error(error)),
+            TableRows::InPieces(_) => bail!("the rows are not in memory"),
+        }
+    }
+
+    /// Names of the features; empty where the file has none.
+    pub fn feature_names(&self) -> &[String] {
+        self.places.feature_names.as_deref().unwrap_or_default()
+    }
+
+    /// An error of the library with the place in the file that it is about.
+    pub fn error(&self, error: impl Into<obcut::Error>) -> anyhow::Error {
+        self.places.explain(&self.source, error.into())
+    }
+
+    /// Widens a table that may be too narrow: an svmlight file ends at its largest index, so the last
+    /// features may not appear in it.
+    pub fn widen(&mut self, n_features: usize) {
+        if self.facts.format != Format::Svmlight.name() {
+            return;
+        }
+        match &mut self.rows {
+            TableRows::InMemory(Matrix::Sparse32(x)) => x.n_cols = x.n_cols.max(n_features),
+            TableRows::InMemory(Matrix::Sparse64(x)) => x.n_cols = x.n_cols.max(n_features),
+            _ => {}
+        }
+    }
 }
 
 /// The files that are meant: patterns and folders become the files in them.
@@ -118,8 +218,8 @@ pub fn display(sources: &[Source]) -> String {
     }
 }
 
-/// The same as if they were one.
-pub fn named(sources: &[Source]) -> Source {
+/// Several files as one that messages can name.
+fn named(sources: &[Source]) -> Source {
     match sources {
         [one] => one.clone(),
         several => Source::Path(display(several).into()),
@@ -127,31 +227,18 @@ pub fn named(sources: &[Source]) -> Source {
 }
 
 /// Opens a table to be read in pieces.
-pub fn open(
+fn open(
     sources: &[Source],
     options: &LoadOptions,
     scratch: Option<&Path>,
-    watch: &Watch,
-) -> anyhow::Result<(RowTable, InputFacts)> {
-    watch.phase(&format!("reading {}", display(sources)));
-    let start = Instant::now();
-    let mut go_on = |_| !interrupt::requested();
-    let opening = || obcut_data::open_rows(sources, options, scratch, &mut go_on);
+) -> anyhow::Result<RowTable> {
+    let mut proceed = |_| !interrupt::requested();
+    let opening = || obcut_data::open_rows(sources, options, scratch, &mut proceed);
     let table = interrupt::watched(opening)?;
     if interrupt::requested() {
         return Err(obcut::Error::Cancelled.into());
     }
-    let facts = InputFacts {
-        file: display(sources),
-        format: table.format.name(),
-        dtype: if table.is_single() { "float32" } else { "float64" },
-        sparse: false,
-        rows: table.n_rows(),
-        columns: table.n_cols(),
-        stored: None,
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    Ok((table, facts))
+    Ok(table)
 }
 
 /// Type of the numbers, and how many are stored when the matrix is sparse.
@@ -170,7 +257,7 @@ pub fn load_model(source: &Source) -> anyhow::Result<Model> {
     Model::from_bytes(&bytes).map_err(|error| about(source, error))
 }
 
-fn read_bytes(source: &Source) -> Result<Vec<u8>, Fault> {
+fn read_bytes(source: &Source) -> Result<Vec<u8>, CliError> {
     let result = match source {
         Source::Path(path) => fs::read(path),
         Source::Stdin => {
@@ -180,7 +267,7 @@ fn read_bytes(source: &Source) -> Result<Vec<u8>, Fault> {
     };
     result.map_err(|cause| {
         let name = source.display();
-        Fault::Usage(match cause.kind() {
+        CliError::Usage(match cause.kind() {
             ErrorKind::NotFound => format!("{name}: no such file"),
             ErrorKind::IsADirectory => format!("{name} is a folder; name a model file in it"),
             _ => format!("cannot read {name}: {cause}"),

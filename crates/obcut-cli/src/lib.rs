@@ -7,12 +7,14 @@
 
 #[doc(hidden)]
 pub mod args;
+mod checkpoint;
 mod commands;
 #[doc(hidden)]
 pub mod failure;
 mod input;
 #[doc(hidden)]
 pub mod interrupt;
+mod labels;
 mod memory;
 #[doc(hidden)]
 pub mod output;
@@ -20,7 +22,6 @@ pub mod output;
 pub mod page;
 mod progress;
 mod report;
-mod spill;
 
 use std::ffi::OsString;
 
@@ -32,7 +33,7 @@ use failure::Failure;
 /// Runs the command with its arguments, the first of which is its name. Returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     match parse::<Cli>(&arguments) {
-        Ok(cli) => perform(cli.talk.json, || start(&cli, &arguments)),
+        Ok(cli) => perform(cli.output.json, || start(&cli, &arguments)),
         Err(exit_code) => exit_code,
     }
 }
@@ -63,18 +64,18 @@ pub fn perform(json: bool, work: impl FnOnce() -> anyhow::Result<()>) -> u8 {
 }
 
 fn start(cli: &Cli, arguments: &[OsString]) -> anyhow::Result<()> {
-    let talk = &cli.talk;
+    let output = &cli.output;
     match &cli.command {
-        Command::Cluster(args) => commands::cluster::run(args, talk, arguments),
-        Command::Predict(args) => commands::predict::run(args, talk),
-        Command::Cut(args) => commands::cut::run(args, talk),
-        Command::Score(args) => commands::score::run(args, talk),
-        Command::Info(args) => commands::info::run(args, talk),
-        Command::Methods(args) => commands::methods::run(args, talk),
-        Command::Generate(args) => commands::generate::run(args, talk),
-        Command::Demo(args) => commands::demo::run(args, talk, arguments),
+        Command::Cluster(args) => commands::cluster::run(args, output, arguments),
+        Command::Predict(args) => commands::predict::run(args, output),
+        Command::Cut(args) => commands::cut::run(args, output),
+        Command::Score(args) => commands::score::run(args, output),
+        Command::Info(args) => commands::info::run(args, output),
+        Command::Methods(args) => commands::methods::run(args, output),
+        Command::Generate(args) => commands::generate::run(args, output),
+        Command::Demo(args) => commands::demo::run(args, output, arguments),
         Command::Completions(args) => commands::completions::run(args),
-        Command::Man(args) => commands::man::run(args, talk),
+        Command::Man(args) => commands::man::run(args, output),
     }
 }
 

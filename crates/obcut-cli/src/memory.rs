@@ -4,8 +4,9 @@ use std::fs;
 
 use obcut::{Params, large};
 use obcut_data::Measure;
+use obcut_report::number::bytes;
 
-use crate::failure::Fault;
+use crate::failure::CliError;
 
 /// Share of the free memory that is used unless told otherwise.
 const SHARE: f64 = 0.7;
@@ -18,13 +19,13 @@ const PER_CORE_ROW: u64 = 900;
 /// Bytes of everything else.
 const BASE: u64 = 64 << 20;
 
-/// Whether a table is loaded or read in pieces.
+/// How a table is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Loaded.
-    Load,
-    /// Read in pieces.
-    Pieces,
+pub enum Reading {
+    /// The whole table is loaded.
+    InMemory,
+    /// The table is read in pieces, more than once.
+    InPieces,
 }
 
 /// The memory that may be used.
@@ -43,74 +44,70 @@ fn free() -> Option<u64> {
     Some((kib << 10).min(group.unwrap_or(u64::MAX)))
 }
 
-/// Rows that are clustered at once: those of a core, or all.
-fn rows_at_once(params: &Params, rows: u64, cols: usize) -> u64 {
-    let is_large = large::is_large(params, rows as usize, cols);
-    if is_large { large::core_rows(params, cols) as u64 } else { rows }
+/// Bytes of memory that a run takes.
+struct Demand {
+    /// With the table in memory.
+    whole: u64,
+    /// With the table read in pieces.
+    in_pieces: u64,
 }
 
-/// Bytes that a fit of so many rows takes.
-fn fit_bytes(rows: u64, cols: usize, value_bytes: usize) -> u64 {
-    // A core is copied out of the table; all rows are read at once.
-    let copy = cols as u64 * value_bytes as u64;
-    BASE.saturating_add(rows.saturating_mul(copy + PER_CORE_ROW))
+impl Demand {
+    /// A run on so many rows that takes some bytes for the table and some for everything else.
+    fn new(rows: u64, table: u64, beside: u64) -> Self {
+        let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
+        Self { whole, in_pieces: beside }
+    }
+
+    /// In memory if it fits, or if the table cannot be read otherwise.
+    fn reading(&self, size: &Measure, limit: u64) -> Reading {
+        let fits = self.whole <= limit || !size.in_pieces;
+        if fits { Reading::InMemory } else { Reading::InPieces }
+    }
 }
 
-/// The way for a fit: in pieces when the table does not fit otherwise. A table of unknown size is loaded.
-pub fn way(size: &Measure, params: &Params, given: Option<u64>) -> Result<Way, Fault> {
+/// How a table is read that is clustered. A table of unknown size is loaded.
+pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Reading, CliError> {
     let limit = limit(given);
-    let (Some(bytes), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
-        return Ok(Way::Load);
+    let (Some(table), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
+        return Ok(Reading::InMemory);
     };
-    let at_once = rows_at_once(params, rows, cols);
-    let beside = fit_bytes(at_once, cols, size.value_bytes);
-    let table = if at_once < rows { bytes } else { 0 };
-    let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
-    if whole <= limit {
-        return Ok(Way::Load);
+    let is_large = large::is_large(params, rows as usize, cols);
+    let core_rows = large::core_rows(params, cols) as u64;
+    let at_once = if is_large { core_rows } else { rows };
+    // A core is copied out of the table; all rows at once are the table itself.
+    let copied = cols as u64 * size.value_bytes as u64;
+    let beside = BASE.saturating_add(at_once.saturating_mul(copied + PER_CORE_ROW));
+    let demand = Demand::new(rows, if at_once < rows { table } else { 0 }, beside);
+    let reading = demand.reading(size, limit);
+    // Without a limit of the user it may still succeed.
+    if given.is_none() {
+        return Ok(reading);
     }
-    if !size.in_pieces {
-        // Without a limit of the user's it may still go well.
-        return if given.is_none() {
-            Ok(Way::Load)
-        } else {
-            Err(Fault::Usage(format!(
-                "the table takes about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
-                size_text(whole),
-                size_text(limit)
-            )))
-        };
-    }
-    if beside > limit && given.is_some() {
-        let fewer = (large::core_rows(params, cols) as u64).min(at_once / 2).max(1);
-        return Err(Fault::Usage(format!(
-            "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
-            size_text(beside),
-            size_text(limit)
+    if reading == Reading::InMemory && demand.whole > limit {
+        return Err(CliError::Usage(format!(
+            "the table takes about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
+            bytes(demand.whole),
+            bytes(limit)
         )));
     }
-    Ok(Way::Pieces)
-}
-
-/// The way for labelling.
-pub fn way_to_label(size: &Measure, given: Option<u64>) -> Way {
-    let whole = size.bytes().zip(size.rows).map(|(bytes, rows)| {
-        bytes.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(BASE)
-    });
-    let fits = whole.is_none_or(|whole| whole <= limit(given));
-    if fits || !size.in_pieces { Way::Load } else { Way::Pieces }
-}
-
-/// `2.4 GiB`.
-pub fn size_text(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
+    if reading == Reading::InPieces && demand.in_pieces > limit {
+        let fewer = core_rows.min(at_once / 2).max(1);
+        return Err(CliError::Usage(format!(
+            "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
+            bytes(demand.in_pieces),
+            bytes(limit)
+        )));
     }
-    if unit == 0 { format!("{bytes} bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
+    Ok(reading)
+}
+
+/// How a table is read that a model labels.
+pub fn for_labels(size: &Measure, given: Option<u64>) -> Reading {
+    match (size.bytes(), size.rows) {
+        (Some(table), Some(rows)) => Demand::new(rows, table, BASE).reading(size, limit(given)),
+        _ => Reading::InMemory,
+    }
 }
 
 #[cfg(test)]
@@ -131,23 +128,18 @@ mod tests {
     #[test]
     fn a_table_is_loaded_while_it_fits() {
         let params = Params::new(10);
-        let way = |rows, in_pieces| way(&measure(rows, in_pieces), &params, Some(512 << 20));
-        assert!(matches!(way(100_000, true), Ok(Way::Load)));
-        assert!(matches!(way(20_000_000, true), Ok(Way::Pieces)));
-        let Err(Fault::Usage(text)) = way(20_000_000, false) else { panic!("it cannot be read") };
+        let read = |rows, in_pieces| for_fit(&measure(rows, in_pieces), &params, Some(512 << 20));
+        assert!(matches!(read(100_000, true), Ok(Reading::InMemory)));
+        assert!(matches!(read(20_000_000, true), Ok(Reading::InPieces)));
+        let Err(CliError::Usage(text)) = read(20_000_000, false) else {
+            panic!("it cannot be read")
+        };
         assert!(text.contains("2.") && text.contains("512.0 MiB"), "{text}");
         let all = Params { core_rows: Some(0), ..Params::new(10) };
-        let Err(Fault::Usage(text)) = super::way(&measure(20_000_000, true), &all, Some(1 << 29))
+        let Err(CliError::Usage(text)) = for_fit(&measure(20_000_000, true), &all, Some(1 << 29))
         else {
             panic!("it does not fit")
         };
         assert!(text.contains("20000000 rows"), "{text}");
-    }
-
-    #[test]
-    fn sizes_are_readable() {
-        assert_eq!(size_text(900), "900 bytes");
-        assert_eq!(size_text(2_560_000_000), "2.4 GiB");
-        assert!(limit(None) > 0);
     }
 }

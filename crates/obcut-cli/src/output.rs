@@ -1,10 +1,12 @@
 //! What is printed: JSON documents, lines of labels, and cards for people.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use obcut_data::LabelTable;
+use obcut_data::RowLabels;
+pub use obcut_report::number::{count, plain as number, plural};
 use serde::Serialize;
 
 /// Colour of the word `error`.
@@ -13,7 +15,7 @@ pub const RED: Style = AnsiColor::Red.on_default().bold();
 pub const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 /// Titles.
 const BOLD: Style = Style::new().bold();
-/// Names of the lines of a card.
+/// Names of the lines of a summary.
 const DIM: Style = Style::new().dimmed();
 
 /// Columns of a text that goes to no terminal.
@@ -22,7 +24,7 @@ const PLAIN_WIDTH: usize = 80;
 const MIN_WIDTH: usize = 40;
 /// Widest line that is pleasant to read.
 const MAX_WIDTH: usize = 100;
-/// Columns of the names in a card.
+/// Columns of the names in a summary.
 const NAME_WIDTH: usize = 11;
 /// Classes and clusters up to which a contingency table is shown.
 pub const TABLE_LIMIT: usize = 20;
@@ -35,34 +37,37 @@ pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints one line per row on standard output: the label, then second-best label and figures when
-/// there are such.
-pub fn print_labels(table: &LabelTable<'_>) -> io::Result<()> {
+/// The document of a run: the command and its version, then the facts.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    command: &'static str,
+    version: &'static str,
+    #[serde(flatten)]
+    facts: &'a T,
+}
+
+/// Prints the facts of a run as a JSON document on standard output.
+pub fn print_run(command: &'static str, facts: &impl Serialize) -> io::Result<()> {
+    print_json(&Document { command, version: env!("CARGO_PKG_VERSION"), facts })
+}
+
+/// Prints one line per row on standard output: the label, then the scores if the rows have them.
+pub fn print_labels(rows: &RowLabels) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let figures = table.figures();
-    for (i, label) in table.labels.iter().enumerate() {
-        write!(out, "{}", *label as i32)?;
-        if let Some(second) = table.second {
-            write!(out, ",{}", second[i])?;
-        }
-        for values in figures.iter().filter_map(|(_, values)| *values) {
-            write!(out, ",{}", values[i])?;
-        }
-        writeln!(out)?;
-    }
+    rows.write_lines(&mut out, None)?;
     out.flush()
 }
 
 /// A block of named facts for people.
 #[derive(Debug, Default)]
-pub struct Card {
+pub struct Summary {
     title: String,
     lines: Vec<(&'static str, String)>,
     warnings: Vec<String>,
 }
 
-impl Card {
-    /// Starts a card.
+impl Summary {
+    /// Starts a summary.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
@@ -72,26 +77,35 @@ impl Card {
         self.lines.push((name, text.into()));
     }
 
+    /// Adds a line for every file that was written.
+    pub fn paths(&mut self, paths: &[(&'static str, Option<&PathBuf>)]) {
+        for (name, path) in paths {
+            if let Some(path) = path {
+                self.line(name, path.display().to_string());
+            }
+        }
+    }
+
     /// Adds warnings below the lines.
     pub fn warnings(&mut self, warnings: &[String]) {
         self.warnings.extend_from_slice(warnings);
     }
 
-    /// Prints the card on standard error.
+    /// Prints the summary on standard error.
     pub fn print_to_stderr(&self) {
         let mut out = anstream::stderr().lock();
         // Where standard error is closed there is nobody to tell.
         let _ = out.write_all(self.render(width(&io::stderr())).as_bytes());
     }
 
-    /// Prints the card on standard output.
+    /// Prints the summary on standard output.
     pub fn print_to_stdout(&self) -> io::Result<()> {
         let mut out = anstream::stdout().lock();
         out.write_all(self.render(width(&io::stdout())).as_bytes())?;
         out.flush()
     }
 
-    /// Lays the card out, styled, with lines of at most `width` columns where words allow.
+    /// Lays the summary out, styled, with lines of at most `width` columns where words allow.
     fn render(&self, width: usize) -> String {
         let mut out = format!("{BOLD}{}{BOLD:#}\n", wrap(&self.title, width, 2));
         for (name, text) in &self.lines {
@@ -142,38 +156,6 @@ pub fn stdout_width() -> usize {
     width(&io::stdout())
 }
 
-/// A number with six significant digits at most.
-pub fn number(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-4..1e7).contains(&size) {
-        return format!("{value:.4e}");
-    }
-    let whole_digits = if size < 1.0 { 1 } else { size.log10() as usize + 1 };
-    let text = format!("{value:.*}", 6usize.saturating_sub(whole_digits));
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text,
-    }
-}
-
-/// A count with commas between thousands.
-pub fn count(value: usize) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `1 row`, `2 rows`.
-pub fn plural(value: usize, word: &str) -> String {
-    format!("{} {word}{}", count(value), if value == 1 { "" } else { "s" })
-}
-
 /// Rows per pair of cluster and class: a line per cluster, a column per class.
 pub fn contingency(counts: &[Vec<u64>], clusters: &[String], classes: &[String]) -> String {
     let mut table = Table::new();
@@ -196,29 +178,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_six_digits() {
-        assert_eq!(number(0.0), "0");
-        assert_eq!(number(12.5), "12.5");
-        assert_eq!(number(-0.123_456_78), "-0.12346");
-        assert_eq!(number(123_456.78), "123457");
-        assert_eq!(number(1.0e9), "1.0000e9");
-        assert_eq!(number(100.0), "100");
-    }
-
-    #[test]
-    fn counts_have_commas() {
-        assert_eq!(count(7), "7");
-        assert_eq!(count(1797), "1,797");
-        assert_eq!(plural(1_000_000, "row"), "1,000,000 rows");
-        assert_eq!(plural(1, "row"), "1 row");
-    }
-
-    #[test]
     fn a_card_keeps_within_the_width() {
-        let mut card = Card::new("a title that is longer than forty columns by a few words");
-        card.line("sizes", (100..130).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
-        card.warnings(&["something that takes more than one line to say at this width".into()]);
-        let text = anstream::adapter::strip_str(&card.render(40)).to_string();
+        let mut summary = Summary::new("a title that is longer than forty columns by a few words");
+        summary.line("sizes", (100..130).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
+        summary.warnings(&["something that takes more than one line to say at this width".into()]);
+        let text = anstream::adapter::strip_str(&summary.render(40)).to_string();
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.lines().count() > 6, "{text}");
     }

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::failure::Fault;
+use crate::failure::CliError;
 use anyhow::bail;
 
 /// Checks that a report can be written, before any work is done for it.
 pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     if path.as_os_str() == "-" {
-        bail!(Fault::Usage("--report '-': a report is not printed; name a file".into()));
+        bail!(CliError::Usage("--report '-': a report is not printed; name a file".into()));
     }
     Ok(obcut_data::check_writable(path, force)?)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use obcut::{Observer, Progress, Stage};
 
-use crate::args::Talk;
+use crate::args::OutputArgs;
 use crate::interrupt;
 use crate::output::number;
 
@@ -32,13 +32,13 @@ pub struct Watch {
 
 impl Watch {
     /// Shows a bar when standard error is a terminal, and logs as often as asked.
-    pub fn new(talk: &Talk) -> Self {
-        let bar = (stderr().is_terminal() && !talk.quiet).then(|| {
+    pub fn new(output: &OutputArgs) -> Self {
+        let bar = (stderr().is_terminal() && !output.quiet).then(|| {
             let bar = ProgressBar::new_spinner().with_style(style(SPINNER));
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });
-        Self { bar, verbose: talk.verbose, start: Instant::now(), shown: Mutex::new(None) }
+        Self { bar, verbose: output.verbose, start: Instant::now(), shown: Mutex::new(None) }
     }
 
     /// Tells what is done outside of a fit.

@@ -33,6 +33,26 @@ struct Columns<'a> {
 }
 
 impl Selection {
+    /// The table of rows whose values, classes and weights were read.
+    pub(crate) fn read_rows<T: Real>(
+        self,
+        source_name: &str,
+        (values, n_rows): (Vec<T>, usize),
+        roles: Roles,
+        format: Format,
+    ) -> Result<Dataset, Error> {
+        check_shape(source_name, n_rows, self.features.len())?;
+        Ok(Dataset {
+            matrix: T::matrix(values, n_rows, self.features.len()),
+            feature_names: None,
+            feature_columns: Some(self.features),
+            first_line: None,
+            truth: self.truth.map(|_| roles.truth.finish(source_name)).transpose()?,
+            weights: self.weights.map(|_| roles.weights),
+            format,
+        })
+    }
+
     /// Looks up the columns that the options name.
     pub(crate) fn new(
         source_name: &str,

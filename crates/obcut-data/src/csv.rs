@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
-use crate::columns::{Roles, Selection, check_shape, column_name, find_column};
+use crate::columns::{Roles, Selection, column_name, find_column};
 use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::shorten_bytes;
@@ -19,7 +19,7 @@ use crate::values::Real;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
 /// An open table of text, past its header.
-struct Table {
+struct CsvTable {
     source_name: String,
     reader: Reader<Box<dyn BufRead>>,
     /// Whether lines end with two bytes, of which the reader takes the second for the start of the next.
@@ -30,7 +30,7 @@ struct Table {
     pending: Vec<ByteRecord>,
 }
 
-impl Table {
+impl CsvTable {
     fn open(input: Input, header: Option<bool>, delimiter: Option<u8>) -> Result<Self, Error> {
         let Input { name: source_name, mut reader, format, .. } = input;
         let head = reader.fill_buf().map_err(|e| Error::reading(&source_name, e))?;
@@ -168,8 +168,8 @@ fn is_header(first: &ByteRecord, second: &ByteRecord) -> bool {
 }
 
 /// The chosen columns of a table, some rows at a time.
-pub(crate) struct Rows {
-    table: Table,
+pub(crate) struct CsvRows {
+    table: CsvTable,
     pub selection: Selection,
     record: ByteRecord,
     pub n_rows: usize,
@@ -182,10 +182,10 @@ pub(crate) struct Rows {
 /// Numbers read at a time.
 const BATCH: usize = 1 << 16;
 
-impl Rows {
+impl CsvRows {
     pub(crate) fn open(input: Input, options: &LoadOptions) -> Result<Self, Error> {
         let taken = input.taken.clone();
-        let table = Table::open(input, options.header, options.delimiter)?;
+        let table = CsvTable::open(input, options.header, options.delimiter)?;
         let names = table.names.as_deref();
         let selection = Selection::new(&table.source_name, names, table.n_cols, options)?;
         let record = ByteRecord::new();
@@ -261,25 +261,15 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
 
 fn load_as<T: Real>(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     let format = input.format;
-    let mut rows = Rows::open(input, options)?;
+    let mut rows = CsvRows::open(input, options)?;
     let mut values: Vec<T> = Vec::new();
     let mut roles = Roles::default();
     while rows.batch(&mut values, &mut roles)? > 0 {}
     let feature_names = rows.feature_names();
     let first_line = rows.first_line();
-    let Rows { table, selection, n_rows, .. } = rows;
-    let n_cols = selection.features.len();
-    check_shape(&table.source_name, n_rows, n_cols)?;
-    let Roles { truth, weights } = roles;
-    Ok(Dataset {
-        matrix: T::matrix(values, n_rows, n_cols),
-        feature_names,
-        feature_columns: Some(selection.features),
-        first_line,
-        truth: selection.truth.map(|_| truth.finish(&table.source_name)).transpose()?,
-        weights: selection.weights.map(|_| weights),
-        format,
-    })
+    let CsvRows { table, selection, n_rows, .. } = rows;
+    let data = selection.read_rows(&table.source_name, (values, n_rows), roles, format)?;
+    Ok(Dataset { feature_names, first_line, ..data })
 }
 
 /// Rows whose cells tell which columns are text.
@@ -288,7 +278,7 @@ const LOOK: usize = 1000;
 /// Counts the rows; only the cells of the first are looked at.
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
     let format = input.format;
-    let mut table = Table::open(input, options.header, options.delimiter)?;
+    let mut table = CsvTable::open(input, options.header, options.delimiter)?;
     let mut record = ByteRecord::new();
     let mut rows = 0;
     let mut is_text = vec![false; table.n_cols];
@@ -299,28 +289,22 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         rows += 1;
     }
     Ok(Description {
-        format,
-        rows,
-        cols: table.n_cols,
-        dtype: "float64".to_string(),
-        stored: None,
         columns: table.names,
         text_columns: (0..is_text.len()).filter(|&j| is_text[j]).collect(),
-        arrays: Vec::new(),
-        undecided: false,
+        ..Description::new(format, (rows, table.n_cols), "float64")
     })
 }
 
 /// One class per row from the column named; the other cells are not looked at.
 pub(crate) fn load_truth(input: Input, word: &str, options: &LoadOptions) -> Result<Truth, Error> {
-    let table = Table::open(input, options.header, options.delimiter)?;
+    let table = CsvTable::open(input, options.header, options.delimiter)?;
     let j = find_column(&table.source_name, table.names.as_deref(), table.n_cols, word)?;
     read_truth(table, j)
 }
 
 /// One class per row: the only column, or the one called `label`.
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
-    let table = Table::open(input, None, None)?;
+    let table = CsvTable::open(input, None, None)?;
     let named = |names: &Vec<String>| names.iter().position(|name| name == "label");
     let j = match table.names.as_ref().and_then(named) {
         Some(j) => j,
@@ -336,7 +320,7 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     read_truth(table, j)
 }
 
-fn read_truth(mut table: Table, j: usize) -> Result<Truth, Error> {
+fn read_truth(mut table: CsvTable, j: usize) -> Result<Truth, Error> {
     let mut truth = TruthBuilder::default();
     let mut record = ByteRecord::new();
     while table.next(&mut record)? {

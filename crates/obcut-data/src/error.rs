@@ -162,12 +162,6 @@ pub enum Error {
         /// The format.
         format: Format,
     },
-    /// A label format that must be written whole.
-    #[error("{path}: JSON cannot be written in pieces; use .npy, .csv or .parquet")]
-    OutputInPieces {
-        /// The output.
-        path: String,
-    },
     /// Whoever watched asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -385,7 +379,6 @@ impl Error {
             | Self::NoMatch { .. }
             | Self::NoSource
             | Self::NotInPieces { .. }
-            | Self::OutputInPieces { .. }
             | Self::Cancelled
             | Self::Scratch { .. }
             | Self::Read { .. }

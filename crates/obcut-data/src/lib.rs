@@ -52,8 +52,8 @@ pub use labels::{Truth, load_labels};
 pub use rows::{Measure, RowTable, expand, measure, open_rows};
 pub use source::Source;
 pub use write::{
-    LabelTable, LabelWriter, NOISE, check_output, check_writable, remove_parts, signed,
-    write_atomic, write_csr_npz, write_labels, write_npy,
+    LabelWriter, RowLabels, check_output, check_writable, remove_parts, write_atomic,
+    write_csr_npz, write_labels, write_npy,
 };
 
 use source::Input;
@@ -127,6 +127,23 @@ pub struct Description {
     pub arrays: Vec<(String, Vec<usize>, String)>,
     /// NPZ, MAT: whether the array of features cannot be told; then rows and columns are 0.
     pub undecided: bool,
+}
+
+impl Description {
+    /// Of a table without names, whose shape is known.
+    fn new(format: Format, (rows, cols): (usize, usize), dtype: &str) -> Self {
+        Self {
+            format,
+            rows,
+            cols,
+            dtype: dtype.to_string(),
+            stored: None,
+            columns: None,
+            text_columns: Vec::new(),
+            arrays: Vec::new(),
+            undecided: false,
+        }
+    }
 }
 
 /// Reads a table.

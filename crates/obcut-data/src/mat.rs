@@ -26,7 +26,7 @@ const PACKED: u32 = 15;
 /// Deflate cannot shrink a byte run further than this.
 const MAX_RATIO: u64 = 1032;
 /// An open file and where its variables are.
-struct Archive {
+struct MatArchive {
     name: String,
     reader: Box<dyn ReadSeek>,
     length: u64,
@@ -38,7 +38,7 @@ struct Archive {
     variables: Vec<Variable>,
 }
 
-impl Archive {
+impl MatArchive {
     fn open(input: Input) -> Result<Self, Error> {
         let (name, bytes) = input.seekable()?;
         let mut reader = bytes.reader();
@@ -131,7 +131,7 @@ impl Archive {
 
 /// Reads a table, dense or sparse.
 pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    let mut archive = Archive::open(input)?;
+    let mut archive = MatArchive::open(input)?;
     let at = choose(&archive.name, &archive.variables, options)?;
     let matrix = archive.matrix(at)?;
     let truth = match &options.truth {
@@ -147,28 +147,24 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
 
 /// Reads one class per row from the variable named.
 pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
-    let mut archive = Archive::open(input)?;
+    let mut archive = MatArchive::open(input)?;
     let values = archive.vector(word)?;
     Truth::from_numbers(&archive.name, &values)
 }
 
 /// Reads the heads of all variables.
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
-    let archive = Archive::open(input)?;
+    let archive = MatArchive::open(input)?;
     let at = match choose(&archive.name, &archive.variables, options) {
         Err(Error::WhichVariable { .. }) => return Ok(undecided(&archive.variables, Format::Mat)),
         at => at?,
     };
     let chosen = &archive.variables[at];
+    let rows = chosen.shape.first().copied().unwrap_or(0);
+    let cols = chosen.shape.iter().skip(1).fold(1, |n: usize, &m| n.saturating_mul(m));
     Ok(Description {
-        format: Format::Mat,
-        rows: chosen.shape.first().copied().unwrap_or(0),
-        cols: chosen.shape.iter().skip(1).fold(1, |n: usize, &m| n.saturating_mul(m)),
-        dtype: chosen.dtype.clone(),
         stored: archive.stored[at],
-        columns: None,
-        text_columns: Vec::new(),
         arrays: listed(&archive.variables),
-        undecided: false,
+        ..Description::new(Format::Mat, (rows, cols), &chosen.dtype)
     })
 }

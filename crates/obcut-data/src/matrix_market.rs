@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::message::shorten;
 use crate::source::Input;
 use crate::sparse::Sparse;
-use crate::text::{Lines, number};
+use crate::text::{TextLines, number};
 use crate::values::{Values, transpose};
 use crate::{Dataset, Description, Format, LoadOptions};
 
@@ -19,7 +19,7 @@ enum Symmetry {
     Skew,
 }
 
-struct Header {
+struct MtxHeader {
     is_array: bool,
     is_pattern: bool,
     dtype: &'static str,
@@ -30,8 +30,8 @@ struct Header {
     n_lines: usize,
 }
 
-impl Header {
-    fn read(lines: &mut Lines<'_>) -> Result<Self, Error> {
+impl MtxHeader {
+    fn read(lines: &mut TextLines<'_>) -> Result<Self, Error> {
         let first = lines.next_line()?.unwrap_or("").to_ascii_lowercase();
         let words: Vec<&str> = first.split_ascii_whitespace().collect();
         let ["%%matrixmarket", "matrix", layout, field, symmetry] = words[..] else {
@@ -73,7 +73,7 @@ impl Header {
     }
 
     /// The first line that is neither comment nor blank.
-    fn read_sizes(lines: &mut Lines<'_>) -> Result<Vec<usize>, Error> {
+    fn read_sizes(lines: &mut TextLines<'_>) -> Result<Vec<usize>, Error> {
         while let Some(line) = lines.next_line()? {
             if line.is_empty() || line.starts_with('%') {
                 continue;
@@ -102,7 +102,7 @@ fn array_lines(n_rows: usize, n_cols: usize, symmetry: Symmetry) -> Option<usize
 
 /// Calls `entry` with the words of every line of values.
 fn each_line(
-    lines: &mut Lines<'_>,
+    lines: &mut TextLines<'_>,
     n_lines: usize,
     mut entry: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<(), String>,
 ) -> Result<(), Error> {
@@ -131,7 +131,7 @@ fn each_line(
     Ok(())
 }
 
-fn read_coordinates(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Error> {
+fn read_coordinates(header: &MtxHeader, lines: &mut TextLines<'_>) -> Result<Matrix, Error> {
     let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
     each_line(lines, header.n_lines, |words| {
         let mut index = |n: usize| {
@@ -164,7 +164,7 @@ fn read_coordinates(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Er
         .by_triples(&rows, &columns)
 }
 
-fn read_array(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Error> {
+fn read_array(header: &MtxHeader, lines: &mut TextLines<'_>) -> Result<Matrix, Error> {
     let mut stored = Vec::new();
     each_line(lines, header.n_lines, |words| {
         stored.push(number(words.next().ok_or("too few words in the line")?)?);
@@ -191,8 +191,8 @@ fn read_array(header: &Header, lines: &mut Lines<'_>) -> Result<Matrix, Error> {
 
 /// Reads a table, dense or sparse.
 pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    let mut lines = Lines::new(&input.name, &mut input.reader);
-    let header = Header::read(&mut lines)?;
+    let mut lines = TextLines::new(&input.name, &mut input.reader);
+    let header = MtxHeader::read(&mut lines)?;
     let matrix = match header.is_array {
         true => read_array(&header, &mut lines)?,
         false => read_coordinates(&header, &mut lines)?,
@@ -202,18 +202,12 @@ pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, E
 
 /// Reads the sizes only; of a symmetric matrix the stored triangle is counted.
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
-    let mut lines = Lines::new(&input.name, &mut input.reader);
-    let header = Header::read(&mut lines)?;
+    let mut lines = TextLines::new(&input.name, &mut input.reader);
+    let header = MtxHeader::read(&mut lines)?;
+    let shape = (header.n_rows, header.n_cols);
     Ok(Description {
-        format: Format::MatrixMarket,
-        rows: header.n_rows,
-        cols: header.n_cols,
-        dtype: header.dtype.to_string(),
         stored: (!header.is_array).then_some(header.n_lines),
-        columns: None,
-        text_columns: Vec::new(),
-        arrays: Vec::new(),
-        undecided: false,
+        ..Description::new(Format::MatrixMarket, shape, header.dtype)
     })
 }
 

@@ -34,7 +34,7 @@ pub(crate) enum Element {
 
 /// The header of an array.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Header {
+pub(crate) struct NpyHeader {
     pub element: Element,
     pub column_major: bool,
     pub shape: Vec<usize>,
@@ -42,7 +42,7 @@ pub(crate) struct Header {
     pub n_bytes: u64,
 }
 
-impl Header {
+impl NpyHeader {
     /// Reads a header; `name` is the file, or the file and the array in it.
     pub(crate) fn read(name: &str, reader: &mut dyn Read) -> Result<Self, Error> {
         let fail = |e| Error::reading(name, e);
@@ -288,8 +288,8 @@ fn parse_shape(inside: &str) -> Option<Vec<usize>> {
 }
 
 /// Opens an array; what the header promises must be there.
-pub(crate) fn open(input: &mut Input) -> Result<(Header, u64), Error> {
-    let header = Header::read(&input.name, &mut input.reader)?;
+pub(crate) fn open(input: &mut Input) -> Result<(NpyHeader, u64), Error> {
+    let header = NpyHeader::read(&input.name, &mut input.reader)?;
     let promised = header.count(&input.name)?.saturating_mul(header.element.width());
     let available = input.length.map(|length| length.saturating_sub(header.n_bytes));
     match available {
@@ -321,17 +321,7 @@ pub(crate) fn load_labels(mut input: Input) -> Result<Truth, Error> {
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     let (header, _) = open(&mut input)?;
     let (rows, cols) = header.table_shape(&input.name)?;
-    Ok(Description {
-        format: Format::Npy,
-        rows,
-        cols,
-        dtype: header.element.name(),
-        stored: None,
-        columns: None,
-        text_columns: Vec::new(),
-        arrays: Vec::new(),
-        undecided: false,
-    })
+    Ok(Description::new(Format::Npy, (rows, cols), &header.element.name()))
 }
 
 /// The bytes before the numbers of an array, padded to 64 as NumPy does.
@@ -352,8 +342,8 @@ pub(crate) fn header_bytes(descr: &str, shape: &[usize]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Header, Error> {
-        Header::parse("t.npy", text, 0)
+    fn parse(text: &str) -> Result<NpyHeader, Error> {
+        NpyHeader::parse("t.npy", text, 0)
     }
 
     #[test]
@@ -384,7 +374,7 @@ mod tests {
     fn a_written_header_reads_back() {
         let bytes = header_bytes("<i4", &[7]);
         assert_eq!(bytes.len() % 64, 0);
-        let header = Header::read("t", &mut &bytes[..]).unwrap();
+        let header = NpyHeader::read("t", &mut &bytes[..]).unwrap();
         assert_eq!((header.shape, header.n_bytes), (vec![7], bytes.len() as u64));
     }
 

@@ -8,7 +8,7 @@ use zip::ZipArchive;
 use crate::error::Error;
 use crate::labels::Truth;
 use crate::message::shorten;
-use crate::npy::{Element, Header};
+use crate::npy::{Element, NpyHeader};
 use crate::source::{Input, ReadSeek};
 use crate::sparse::{Sparse, indices};
 use crate::variables::{TRUTHS, Variable, choose, find, listed, undecided, with_roles};
@@ -17,17 +17,17 @@ use crate::{Dataset, Description, Format, LoadOptions, without_panic};
 /// Deflate cannot shrink a byte run further than this.
 const MAX_RATIO: u64 = 1032;
 
-struct Archive {
+struct NpzArchive {
     name: String,
     zip: ZipArchive<Box<dyn ReadSeek>>,
     /// Bytes of the whole file.
     length: u64,
     /// Place of every array in the zip, and its header.
-    entries: Vec<(usize, Header)>,
+    entries: Vec<(usize, NpyHeader)>,
     variables: Vec<Variable>,
 }
 
-impl Archive {
+impl NpzArchive {
     fn open(input: Input) -> Result<Self, Error> {
         let (name, bytes) = input.seekable()?;
         let mut reader = bytes.reader();
@@ -49,8 +49,8 @@ impl Archive {
         };
         // Python objects and named fields are no error until one asks for them: `read` comes
         // across the same header again.
-        let header = match Header::read(&self.name, &mut file) {
-            Err(Error::Unsupported { .. }) => Header::unreadable(),
+        let header = match NpyHeader::read(&self.name, &mut file) {
+            Err(Error::Unsupported { .. }) => NpyHeader::unreadable(),
             header => header?,
         };
         self.variables.push(Variable {
@@ -76,14 +76,14 @@ impl Archive {
     fn read<T>(
         &mut self,
         at: usize,
-        read: impl FnOnce(&str, &Header, &mut dyn Read, u64) -> Result<T, Error>,
+        read: impl FnOnce(&str, &NpyHeader, &mut dyn Read, u64) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let (index, header) = &self.entries[at];
         let name = format!("{}, array '{}'", self.name, shorten(&self.variables[at].name, 40));
         let mut file = self.zip.by_index(*index).map_err(|e| zip_error(&name, e))?;
         let most = file.compressed_size().min(self.length).saturating_mul(MAX_RATIO);
         let available = file.size().saturating_sub(header.n_bytes).min(most);
-        Header::read(&name, &mut file)?;
+        NpyHeader::read(&name, &mut file)?;
         read(&name, header, &mut file, available)
     }
 
@@ -158,7 +158,7 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
 }
 
 fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    let mut archive = Archive::open(input)?;
+    let mut archive = NpzArchive::open(input)?;
     let layout = if options.variable.is_none() { archive.sparse_layout()? } else { None };
     let matrix = match layout {
         Some(layout) => archive.sparse_matrix(&layout)?,
@@ -186,7 +186,7 @@ fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
 pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let mut archive = Archive::open(input)?;
+        let mut archive = NpzArchive::open(input)?;
         let at = archive.find(word)?;
         archive.truth(at)
     })
@@ -196,7 +196,7 @@ pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let mut archive = Archive::open(input)?;
+        let mut archive = NpzArchive::open(input)?;
         let usual = ["labels", "label"].iter().chain(&TRUTHS).find(|&&n| archive.has(n));
         let at = match (usual, archive.variables.len()) {
             (Some(name), _) => archive.find(name)?,
@@ -211,7 +211,7 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let mut archive = Archive::open(input)?;
+        let mut archive = NpzArchive::open(input)?;
         let layout = if options.variable.is_none() { archive.sparse_layout()? } else { None };
         let (at, (rows, cols)) = match layout {
             Some(_) => (archive.find("data")?, archive.sparse_shape()?),
@@ -227,15 +227,9 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
         };
         let chosen = &archive.variables[at];
         Ok(Description {
-            format: Format::Npz,
-            rows,
-            cols,
-            dtype: chosen.dtype.clone(),
             stored: layout.map(|_| chosen.shape.iter().fold(1, |n: usize, &m| n.saturating_mul(m))),
-            columns: None,
-            text_columns: Vec::new(),
             arrays: listed(&archive.variables),
-            undecided: false,
+            ..Description::new(Format::Npz, (rows, cols), &chosen.dtype)
         })
     })
 }

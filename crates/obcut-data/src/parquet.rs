@@ -3,8 +3,6 @@
 //! The column readers of the parquet crate are used directly: a table of numbers needs none of
 //! the arrow crates.
 
-mod labels;
-
 use bytes::Bytes;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -13,15 +11,13 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::columns::{Roles, Selection, check_shape, find_column};
+use crate::columns::{Roles, Selection, find_column};
 use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
 use crate::message::shorten;
 use crate::source::{Input, Seekable};
 use crate::values::{Number, Real, half_to_f64};
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
-
-pub(crate) use labels::{LabelRows, write_labels};
 
 /// Values decoded at a time.
 const BATCH: usize = 1 << 14;
@@ -85,14 +81,14 @@ fn is_integer(logical: &LogicalType) -> bool {
 }
 
 /// An open table.
-struct Table {
+struct ParquetTable {
     name: String,
     file: Box<dyn FileReader>,
     columns: Vec<String>,
     kinds: Vec<Kind>,
 }
 
-impl Table {
+impl ParquetTable {
     fn open(input: Input) -> Result<Self, Error> {
         let (name, bytes) = input.seekable()?;
         let opened: Result<Box<dyn FileReader>, _> = match bytes {
@@ -259,8 +255,8 @@ struct Cells {
 
 /// The chosen columns of a table, some rows at a time. The columns of a group are read side by
 /// side, so that no more of it is in memory than a page of each.
-pub(crate) struct Rows {
-    table: Table,
+pub(crate) struct ParquetRows {
+    table: ParquetTable,
     pub selection: Selection,
     /// Whether single precision holds every feature.
     pub fits_single: bool,
@@ -276,11 +272,11 @@ pub(crate) struct Rows {
     pub taken: u64,
 }
 
-impl Rows {
+impl ParquetRows {
     pub(crate) fn open(input: Input, options: &LoadOptions) -> Result<Self, Error> {
         let name = input.name.clone();
         without_panic(&name, || {
-            let table = Table::open(input)?;
+            let table = ParquetTable::open(input)?;
             let names = Some(&table.columns[..]);
             let selection = Selection::new(&name, names, table.columns.len(), options)?;
             let mut fits_single = true;
@@ -388,38 +384,28 @@ fn complaint(name: &str, error: &ParquetError) -> Error {
 
 /// Reads a table.
 pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    let rows = Rows::open(input, options)?;
+    let rows = ParquetRows::open(input, options)?;
     match options.single.unwrap_or(rows.fits_single) {
         true => load_as::<f32>(rows),
         false => load_as::<f64>(rows),
     }
 }
 
-fn load_as<T: Real>(mut rows: Rows) -> Result<Dataset, Error> {
+fn load_as<T: Real>(mut rows: ParquetRows) -> Result<Dataset, Error> {
     let mut values: Vec<T> = Vec::new();
     let mut roles = Roles::default();
     while rows.batch(&mut values, &mut roles)? > 0 {}
     let feature_names = Some(rows.feature_names());
-    let Rows { table, selection, n_rows, .. } = rows;
-    let n_cols = selection.features.len();
-    check_shape(&table.name, n_rows, n_cols)?;
-    let Roles { truth, weights } = roles;
-    Ok(Dataset {
-        matrix: T::matrix(values, n_rows, n_cols),
-        feature_names,
-        feature_columns: Some(selection.features),
-        first_line: None,
-        truth: selection.truth.map(|_| truth.finish(&table.name)).transpose()?,
-        weights: selection.weights.map(|_| weights),
-        format: Format::Parquet,
-    })
+    let ParquetRows { table, selection, n_rows, .. } = rows;
+    let data = selection.read_rows(&table.name, (values, n_rows), roles, Format::Parquet)?;
+    Ok(Dataset { feature_names, ..data })
 }
 
 /// Reads one class per row from the column named.
 pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let table = Table::open(input)?;
+        let table = ParquetTable::open(input)?;
         let n_cols = table.columns.len();
         table.truth(find_column(&name, Some(&table.columns), n_cols, word)?)
     })
@@ -429,7 +415,7 @@ pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let table = Table::open(input)?;
+        let table = ParquetTable::open(input)?;
         let named = table.columns.iter().position(|c| c == "label" || c == "labels");
         let j = match named {
             Some(j) => j,
@@ -450,22 +436,18 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
 pub(crate) fn describe(input: Input) -> Result<Description, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
-        let table = Table::open(input)?;
+        let table = ParquetTable::open(input)?;
         let is_text = |&j: &usize| !matches!(table.kinds[j], Kind::Number(_));
         let text_columns = (0..table.kinds.len()).filter(is_text).collect();
         let is_uniform = table.kinds.windows(2).all(|pair| pair[0] == pair[1]);
         let dtype = table.kinds.first().filter(|_| is_uniform).map_or("mixed", |kind| kind.name());
+        let rows = (0..table.file.num_row_groups())
+            .fold(0, |n: usize, group| n.saturating_add(table.group_rows(group)));
+        let shape = (rows, table.columns.len());
         Ok(Description {
-            format: Format::Parquet,
-            rows: (0..table.file.num_row_groups())
-                .fold(0, |n: usize, group| n.saturating_add(table.group_rows(group))),
-            cols: table.columns.len(),
-            dtype: dtype.to_string(),
-            stored: None,
             columns: Some(table.columns),
             text_columns,
-            arrays: Vec::new(),
-            undecided: false,
+            ..Description::new(Format::Parquet, shape, dtype)
         })
     })
 }

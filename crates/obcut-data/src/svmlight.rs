@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::shorten;
 use crate::source::Input;
-use crate::text::{Lines, number};
+use crate::text::{TextLines, number};
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
 /// Column numbers stay within 32 bits, as in SciPy.
@@ -21,7 +21,7 @@ const MAX_INDEX: i64 = i32::MAX as i64;
 fn read(input: &mut Input) -> Result<(Csr<f64>, TruthBuilder), Error> {
     let mut rows = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: 0 };
     let mut targets = TruthBuilder::default();
-    let mut lines = Lines::new(&input.name, &mut input.reader);
+    let mut lines = TextLines::new(&input.name, &mut input.reader);
     while let Some(line) = lines.next_line()? {
         let line = line.split('#').next().unwrap_or("");
         let mut words = line.split_ascii_whitespace();
@@ -101,16 +101,10 @@ pub(crate) fn load_labels(mut input: Input) -> Result<Truth, Error> {
 /// Reads all lines: nothing else tells the shape.
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     let (rows, _) = read(&mut input)?;
+    let shape = (rows.offsets.len() - 1, rows.n_cols);
     Ok(Description {
-        format: Format::Svmlight,
-        rows: rows.offsets.len() - 1,
-        cols: rows.n_cols,
-        dtype: "float64".to_string(),
         stored: Some(rows.values.len()),
-        columns: None,
-        text_columns: Vec::new(),
-        arrays: Vec::new(),
-        undecided: false,
+        ..Description::new(Format::Svmlight, shape, "float64")
     })
 }
 

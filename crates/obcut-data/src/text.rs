@@ -1,4 +1,4 @@
-//! Lines of the two formats that are parsed here: svmlight and MatrixMarket.
+//! TextLines of the two formats that are parsed here: svmlight and MatrixMarket.
 
 use std::io::{BufRead, Read};
 
@@ -9,8 +9,8 @@ use crate::message::shorten;
 /// filling the memory.
 const MAX_LINE: u64 = 1 << 28;
 
-/// Lines with their numbers.
-pub(crate) struct Lines<'a> {
+/// TextLines with their numbers.
+pub(crate) struct TextLines<'a> {
     pub source_name: &'a str,
     reader: &'a mut dyn BufRead,
     buffer: Vec<u8>,
@@ -18,7 +18,7 @@ pub(crate) struct Lines<'a> {
     pub number: u64,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TextLines<'a> {
     pub(crate) fn new(source_name: &'a str, reader: &'a mut dyn BufRead) -> Self {
         Self { source_name, reader, buffer: Vec::new(), number: 0 }
     }

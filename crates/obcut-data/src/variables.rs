@@ -83,15 +83,9 @@ pub(crate) fn choose(
 /// All arrays of a file in which the features cannot be told.
 pub(crate) fn undecided(all: &[Variable], format: Format) -> Description {
     Description {
-        format,
-        rows: 0,
-        cols: 0,
-        dtype: "mixed".to_string(),
-        stored: None,
-        columns: None,
-        text_columns: Vec::new(),
         arrays: listed(all),
         undecided: true,
+        ..Description::new(format, (0, 0), "mixed")
     }
 }
 

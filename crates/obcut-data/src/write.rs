@@ -1,104 +1,19 @@
 //! Whole files or none: everything goes to a temporary file in the same folder, which takes the
 //! output's name at the end.
 
-mod pieces;
+mod labels;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::error::Error;
 use crate::npy::header_bytes;
 
-pub use pieces::LabelWriter;
-
-/// Suffixes that labels can be written to.
-const LABEL_SUFFIXES: &str = ".npy, .csv, .parquet, .json";
-
-/// The label of a row that is noise; it is written as -1.
-pub const NOISE: u32 = u32::MAX;
-
-/// Labels as people know them: -1 for [`NOISE`].
-///
-/// # Errors
-/// When the serializer fails.
-pub fn signed<S: serde::Serializer>(labels: &[u32], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(labels.iter().map(|&label| label as i32))
-}
-
-/// Labels of all rows, and more about each row if wanted.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct LabelTable<'a> {
-    /// Cluster of every row, or [`NOISE`].
-    #[serde(serialize_with = "signed")]
-    pub labels: &'a [u32],
-    /// The next best cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub second: Option<&'a [u32]>,
-    /// How clear the choice was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub margin: Option<&'a [f64]>,
-    /// How sure the label is, from 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<&'a [f64]>,
-    /// How far out the row lies; about 1 is usual.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outlier: Option<&'a [f64]>,
-}
-
-impl<'a> LabelTable<'a> {
-    /// Labels and nothing else.
-    pub fn new(labels: &'a [u32]) -> Self {
-        Self { labels, ..Self::default() }
-    }
-
-    /// The columns of fractions in their order, with their names.
-    pub fn figures(&self) -> [(&'static str, Option<&'a [f64]>); 3] {
-        let values = [self.margin, self.confidence, self.outlier];
-        std::array::from_fn(|i| (FIGURES[i], values[i]))
-    }
-
-    /// Whether it has the second cluster, and each of the columns of fractions.
-    pub(crate) fn has(&self) -> Has {
-        let figures = self.figures().map(|(_, values)| values.is_some());
-        Has { second: self.second.is_some(), figures }
-    }
-}
-
-/// Names of the columns of fractions.
-const FIGURES: [&str; 3] = ["margin", "confidence", "outlier"];
-
-/// Columns beside the labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Has {
-    pub second: bool,
-    pub figures: [bool; 3],
-}
-
-impl Has {
-    /// All or none.
-    fn all(wanted: bool) -> Self {
-        Self { second: wanted, figures: [wanted; 3] }
-    }
-
-    /// Names of the columns of fractions that are there.
-    pub(crate) fn figure_names(self) -> impl Iterator<Item = &'static str> {
-        FIGURES.into_iter().zip(self.figures).filter_map(|(name, has)| has.then_some(name))
-    }
-}
-
-/// Checks that labels can be written to `path`, before any work is done for them.
-///
-/// # Errors
-/// When the suffix is unknown, or as [`check_writable`].
-pub fn check_output(path: &Path, force: bool) -> Result<(), Error> {
-    LabelFormat::from_path(path)?;
-    check_writable(path, force)
-}
+pub use labels::{LabelWriter, RowLabels, check_output, write_labels};
 
 /// Checks that a file of any suffix can be written: it is no folder, absent unless `force`, and
 /// its folder is there and takes new files.
@@ -113,73 +28,6 @@ pub fn check_writable(path: &Path, force: bool) -> Result<(), Error> {
     temporary(path).map(drop)
 }
 
-/// Writes labels in the format that the suffix tells: `.npy` (int32, labels only), `.csv`
-/// (`row,label,...`), `.parquet` or `.json`.
-///
-/// # Errors
-/// When the suffix is unknown, the file exists without `force`, or writing fails.
-pub fn write_labels(path: &Path, table: &LabelTable<'_>, force: bool) -> Result<(), Error> {
-    check_lengths(path, table)?;
-    let format = LabelFormat::from_path(path)?;
-    write_atomic(path, force, |out| match format {
-        LabelFormat::Npy => {
-            write_npy_header(out, table.labels.len())?;
-            write_npy_labels(out, table.labels)
-        }
-        LabelFormat::Csv => {
-            write_csv_header(out, table.has())?;
-            write_csv_rows(out, table, 0)
-        }
-        LabelFormat::Json => serde_json::to_writer(&mut *out, table)
-            .map_err(io::Error::from)
-            .and_then(|()| out.write_all(b"\n")),
-        #[cfg(feature = "parquet")]
-        LabelFormat::Parquet => crate::parquet::write_labels(out, table),
-    })
-}
-
-fn check_lengths(path: &Path, table: &LabelTable<'_>) -> Result<(), Error> {
-    let n_rows = table.labels.len();
-    let figures = table.figures().into_iter().filter_map(|(_, values)| values.map(<[f64]>::len));
-    if figures.chain(table.second.map(<[u32]>::len)).any(|n| n != n_rows) {
-        let cause = io::Error::other("columns of labels differ in length");
-        return Err(failed(path, cause));
-    }
-    Ok(())
-}
-
-enum LabelFormat {
-    Npy,
-    Csv,
-    Json,
-    #[cfg(feature = "parquet")]
-    Parquet,
-}
-
-impl LabelFormat {
-    fn from_path(path: &Path) -> Result<Self, Error> {
-        let is = |wanted: &str| {
-            path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case(wanted))
-        };
-        if is("npy") {
-            return Ok(Self::Npy);
-        }
-        if is("csv") {
-            return Ok(Self::Csv);
-        }
-        if is("json") {
-            return Ok(Self::Json);
-        }
-        if is("parquet") {
-            #[cfg(feature = "parquet")]
-            return Ok(Self::Parquet);
-            #[cfg(not(feature = "parquet"))]
-            return Err(crate::no_parquet(path.display().to_string()));
-        }
-        Err(Error::OutputSuffix { path: path.display().to_string(), choices: LABEL_SUFFIXES })
-    }
-}
-
 /// Writes any bytes to a file: first to a temporary file beside it, flushed to the disk, then
 /// renamed. Whatever goes wrong, no half file is left. Devices and pipes are written directly.
 ///
@@ -190,33 +38,51 @@ pub fn write_atomic(
     force: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let fail = |cause| failed(path, cause);
-    if is_special(path) {
-        let file = fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
-        let mut out = BufWriter::new(file);
-        write(&mut out).and_then(|()| out.flush()).map_err(fail)?;
-        return Ok(());
-    }
-    check_target(path, force)?;
-    let mut file = temporary(path)?;
-    let mut out = BufWriter::with_capacity(1 << 18, &mut file);
-    write(&mut out).and_then(|()| out.flush()).map_err(fail)?;
+    let (file, mut out) = AtomicFile::create(path, force)?;
+    write(&mut out).and_then(|()| out.flush()).map_err(|cause| failed(path, cause))?;
     drop(out);
-    settle(file, path, force)
+    file.finish()
 }
 
-/// Gives a temporary file the output's name, once its bytes are on the disk.
-fn settle(file: NamedTempFile, path: &Path, force: bool) -> Result<(), Error> {
-    let fail = |cause| failed(path, cause);
-    file.as_file().sync_all().map_err(fail)?;
-    let moved = if force { file.persist(path) } else { file.persist_noclobber(path) };
-    match moved {
-        Ok(_) => Ok(()),
-        // Somebody else made it since the check.
-        Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Error::OutputExists { path: path.display().to_string() })
+/// A file that is written under another name beside its own, so that it is whole or absent.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    path: PathBuf,
+    force: bool,
+    /// None for a device or a pipe, which is written directly.
+    temporary: Option<NamedTempFile>,
+}
+
+impl AtomicFile {
+    /// Opens a file for writing. Dropped before [`finish`](Self::finish), it leaves nothing.
+    fn create(path: &Path, force: bool) -> Result<(Self, BufWriter<File>), Error> {
+        let fail = |cause| failed(path, cause);
+        let (file, temporary) = if is_special(path) {
+            (File::options().write(true).open(path).map_err(fail)?, None)
+        } else {
+            check_target(path, force)?;
+            let temporary = temporary(path)?;
+            (temporary.as_file().try_clone().map_err(fail)?, Some(temporary))
+        };
+        let out = BufWriter::with_capacity(1 << 18, file);
+        Ok((Self { path: path.to_path_buf(), force, temporary }, out))
+    }
+
+    /// Gives the file its name, once its bytes are on the disk.
+    fn finish(self) -> Result<(), Error> {
+        let Some(file) = self.temporary else { return Ok(()) };
+        let fail = |cause| failed(&self.path, cause);
+        file.as_file().sync_all().map_err(fail)?;
+        let moved =
+            if self.force { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };
+        match moved {
+            Ok(_) => Ok(()),
+            // Another process made it since the check.
+            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::OutputExists { path: self.path.display().to_string() })
+            }
+            Err(e) => Err(fail(e.error)),
         }
-        Err(e) => Err(fail(e.error)),
     }
 }
 
@@ -298,63 +164,29 @@ impl Bytes<'_> {
     fn write(self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Raw(bytes) => out.write_all(bytes),
-            Self::I32(v) => write_each(out, v, i32::to_le_bytes),
-            Self::I64(v) => write_each(out, v, i64::to_le_bytes),
-            Self::F64(v) => write_each(out, v, f64::to_le_bytes),
-            Self::Narrow(v) => write_each(out, v, |x| (x as i32).to_le_bytes()),
-            Self::Wide(v) => write_each(out, v, |x| i64::from(x).to_le_bytes()),
+            Self::I32(v) => write_each(out, v.iter().copied(), i32::to_le_bytes),
+            Self::I64(v) => write_each(out, v.iter().copied(), i64::to_le_bytes),
+            Self::F64(v) => write_each(out, v.iter().copied(), f64::to_le_bytes),
+            Self::Narrow(v) => write_each(out, v.iter().map(|&x| x as i32), i32::to_le_bytes),
+            Self::Wide(v) => write_each(out, v.iter().map(|&x| i64::from(x)), i64::to_le_bytes),
         }
     }
 }
 
-fn write_each<T: Copy, const W: usize>(
+fn write_each<T, const W: usize>(
     out: &mut dyn Write,
-    values: &[T],
+    values: impl Iterator<Item = T>,
     bytes: impl Fn(T) -> [u8; W],
 ) -> io::Result<()> {
     let mut buffer = Vec::with_capacity(W << 14);
-    for chunk in values.chunks(1 << 14) {
-        buffer.clear();
-        chunk.iter().for_each(|&value| buffer.extend(bytes(value)));
-        out.write_all(&buffer)?;
-    }
-    Ok(())
-}
-
-fn write_npy_header(out: &mut dyn Write, n_rows: usize) -> io::Result<()> {
-    out.write_all(&header_bytes("<i4", &[n_rows]))
-}
-
-fn write_npy_labels(out: &mut dyn Write, labels: &[u32]) -> io::Result<()> {
-    // A cluster's number is far below 2^31, and noise becomes -1.
-    write_each(out, labels, |label| (label as i32).to_le_bytes())
-}
-
-fn write_csv_header(out: &mut dyn Write, has: Has) -> io::Result<()> {
-    write!(out, "row,label")?;
-    if has.second {
-        write!(out, ",second")?;
-    }
-    for name in has.figure_names() {
-        write!(out, ",{name}")?;
-    }
-    writeln!(out)
-}
-
-/// Rows that are numbered from `first` on.
-fn write_csv_rows(out: &mut dyn Write, table: &LabelTable<'_>, first: usize) -> io::Result<()> {
-    let figures = table.figures();
-    for (i, label) in table.labels.iter().enumerate() {
-        write!(out, "{},{}", first + i, *label as i32)?;
-        if let Some(second) = table.second {
-            write!(out, ",{}", second[i])?;
+    for value in values {
+        buffer.extend(bytes(value));
+        if buffer.len() == W << 14 {
+            out.write_all(&buffer)?;
+            buffer.clear();
         }
-        for values in figures.iter().filter_map(|(_, values)| *values) {
-            write!(out, ",{}", values[i])?;
-        }
-        writeln!(out)?;
     }
-    Ok(())
+    out.write_all(&buffer)
 }
 
 /// A device or pipe, which must be written rather than replaced.

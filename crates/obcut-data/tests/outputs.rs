@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use obcut::Matrix;
+use obcut::{Matrix, RowScore};
 use obcut_data::{
-    Error, LabelTable, LabelWriter, LoadOptions, Source, check_output, load, load_labels,
+    Error, LabelWriter, LoadOptions, RowLabels, Source, check_output, load, load_labels,
     write_atomic, write_csr_npz, write_labels,
 };
 
@@ -26,19 +26,21 @@ fn suffixes() -> Vec<&'static str> {
     all
 }
 
+fn scored(label: u32, second: u32, [margin, confidence, outlier]: [f64; 3]) -> RowScore {
+    RowScore { label, second, margin, confidence, outlier, noise: false }
+}
+
 #[test]
 fn labels_read_back_from_every_format() {
     let folder = tempfile::tempdir().unwrap();
     for suffix in suffixes() {
         let path = folder.path().join(format!("labels.{suffix}"));
-        let full = LabelTable {
-            labels: &[0, 2, 1],
-            second: Some(&[1, 1, 0]),
-            margin: Some(&[0.5, 1.0, 0.25]),
-            confidence: Some(&[0.25, 1.0, 0.0]),
-            outlier: Some(&[1.0, 0.75, 3.0]),
-        };
-        for table in [LabelTable::new(&[0, 2, 1]), full] {
+        let full = RowLabels::Scored(vec![
+            scored(0, 1, [0.5, 0.25, 1.0]),
+            scored(2, 1, [1.0, 1.0, 0.75]),
+            scored(1, 0, [0.25, 0.0, 3.0]),
+        ]);
+        for table in [RowLabels::of_clusters(&[0, 2, 1]), full] {
             write_labels(&path, &table, true).unwrap();
             let labels = load_labels(&Source::Path(path.clone())).unwrap();
             assert_eq!(labels.codes, [0, 2, 1], "{suffix}");
@@ -58,13 +60,8 @@ fn labels_read_back_from_every_format() {
 fn all_columns_of_written_parquet_are_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("labels.parquet");
-    let table = LabelTable {
-        labels: &[0, 2],
-        second: Some(&[1, 1]),
-        margin: Some(&[0.5, 2.0]),
-        confidence: Some(&[0.25, 1.0]),
-        outlier: Some(&[1.5, 0.75]),
-    };
+    let rows = vec![scored(0, 1, [0.5, 0.25, 1.5]), scored(2, 1, [2.0, 1.0, 0.75])];
+    let table = RowLabels::Scored(rows);
     write_labels(&path, &table, false).unwrap();
     let data = load(&Source::Path(path), &LoadOptions::default()).unwrap();
     let values = vec![0.0, 1.0, 0.5, 0.25, 1.5, 2.0, 1.0, 2.0, 1.0, 0.75];
@@ -142,78 +139,70 @@ fn outputs_are_as_readable_as_any_other_file() {
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
-/// Labels of `rows`, with more about each row if wanted. The figures stand one after the other.
-fn piece<'a>(
-    (labels, figures): &'a (Vec<u32>, Vec<f64>),
-    rows: std::ops::Range<usize>,
-    with_margins: bool,
-) -> LabelTable<'a> {
-    let figure = |j: usize| with_margins.then(|| &figures[j * labels.len()..][rows.clone()]);
-    LabelTable {
-        labels: &labels[rows.clone()],
-        second: with_margins.then(|| &labels[rows.clone()]),
-        margin: figure(0),
-        confidence: figure(1),
-        outlier: figure(2),
+/// Rows from `first` on, with scores if wanted.
+fn batch(first: usize, n_rows: usize, with_scores: bool) -> RowLabels {
+    let rows = (first..first + n_rows).map(|i| {
+        let figures = [1.0, 2.0, 3.0].map(|j| (i as f64 * j).sin());
+        scored(i as u32 * 7 % 13, i as u32 % 5, figures)
+    });
+    let rows: Vec<RowScore> = rows.collect();
+    match with_scores {
+        true => RowLabels::Scored(rows),
+        false => RowLabels::Plain(rows.iter().map(RowScore::label_or_noise).collect()),
     }
 }
 
 #[test]
-fn labels_in_pieces_are_the_bytes_of_the_whole() {
+fn labels_in_batches_are_the_bytes_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let n_rows = 1000;
-    let labels: Vec<u32> = (0..n_rows as u32).map(|i| i * 7 % 13).collect();
-    let all = (labels, (0..3 * n_rows).map(|i| (i as f64).sin()).collect());
-    for suffix in suffixes().into_iter().filter(|&suffix| suffix != "json") {
-        for with_margins in [false, true] {
+    for suffix in suffixes() {
+        for with_scores in [false, true] {
             let whole = folder.path().join(format!("whole.{suffix}"));
-            write_labels(&whole, &piece(&all, 0..n_rows, with_margins), true).unwrap();
+            write_labels(&whole, &batch(0, n_rows, with_scores), true).unwrap();
             for length in [1, 300, n_rows] {
                 let path = folder.path().join(format!("pieces.{suffix}"));
-                let mut writer = LabelWriter::new(&path, true, n_rows, with_margins).unwrap();
+                let mut writer = LabelWriter::begin(&path, true, n_rows, with_scores).unwrap();
                 for first in (0..n_rows).step_by(length) {
-                    let rows = first..n_rows.min(first + length);
-                    writer.push(&piece(&all, rows, with_margins)).unwrap();
+                    let n = length.min(n_rows - first);
+                    writer.push(&batch(first, n, with_scores)).unwrap();
                 }
                 writer.finish().unwrap();
                 assert!(fs::read(&path).unwrap() == fs::read(&whole).unwrap(), "{suffix}");
             }
         }
     }
-    assert_eq!(names_in(folder.path()).len(), 2 * (suffixes().len() - 1));
+    assert_eq!(names_in(folder.path()).len(), 2 * suffixes().len());
 }
 
 #[test]
-fn labels_in_pieces_are_whole_or_absent() {
+fn labels_in_batches_are_whole_or_absent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("labels.csv");
-    let all = (vec![0, 1, 2], vec![0.5; 9]);
-    let start = |with_margins| LabelWriter::new(&path, false, 3, with_margins).unwrap();
+    let start = |with_scores| LabelWriter::begin(&path, false, 3, with_scores).unwrap();
     let mut writer = start(false);
-    writer.push(&piece(&all, 0..2, false)).unwrap();
+    writer.push(&batch(0, 2, false)).unwrap();
     drop(writer);
     let mut writer = start(false);
-    writer.push(&piece(&all, 0..2, false)).unwrap();
+    writer.push(&batch(0, 2, false)).unwrap();
     let text = writer.finish().unwrap_err().to_string();
     assert!(text.contains("2 labels where 3 were announced"), "{text}");
     let mut writer = start(true);
-    assert!(writer.push(&piece(&all, 0..2, false)).is_err());
-    writer.push(&piece(&all, 0..2, true)).unwrap();
-    let text = writer.push(&piece(&all, 0..2, true)).unwrap_err().to_string();
+    assert!(writer.push(&batch(0, 2, false)).is_err());
+    writer.push(&batch(0, 2, true)).unwrap();
+    let text = writer.push(&batch(0, 2, true)).unwrap_err().to_string();
     assert!(text.contains("labels.csv") && text.contains("4 labels where 3"), "{text}");
-    assert!(start(false).push(&piece(&all, 0..2, true)).is_err());
+    assert!(start(false).push(&batch(0, 2, true)).is_err());
     drop(writer);
     assert!(names_in(folder.path()).is_empty());
 
-    let error = LabelWriter::new(&folder.path().join("l.json"), false, 3, false).unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains(".npy, .csv or .parquet"), "{error}");
     fs::write(&path, "old").unwrap();
-    let refused = LabelWriter::new(&path, false, 3, false);
+    let refused = LabelWriter::begin(&path, false, 3, false);
     assert!(matches!(refused, Err(Error::OutputExists { .. })));
-    let mut writer = LabelWriter::new(&path, true, 3, false).unwrap();
-    writer.push(&piece(&all, 0..3, false)).unwrap();
+    let mut writer = LabelWriter::begin(&path, true, 3, false).unwrap();
+    writer.push(&batch(0, 3, false)).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     writer.finish().unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "row,label\n0,0\n1,1\n2,2\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "row,label\n0,0\n1,7\n2,1\n");
     assert_eq!(names_in(folder.path()), ["labels.csv"]);
 }

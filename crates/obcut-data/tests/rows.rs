@@ -187,21 +187,26 @@ fn columns_are_decoded_once() {
 #[cfg(feature = "parquet")]
 #[test]
 fn groups_of_rows_follow_each_other() {
-    use obcut_data::{LabelTable, write_labels};
+    use obcut::RowScore;
+    use obcut_data::{RowLabels, write_labels};
     // More rows than a group, and than a batch.
     let n_rows = (1 << 20) + 12_345;
     let labels: Vec<u32> = (0..n_rows as u32).map(|i| i % 1000).collect();
-    let margin: Vec<f64> = (0..n_rows).map(|i| number(i, 0)).collect();
+    let (confidence, noise) = (0.5, false);
+    let row = |(i, &label): (usize, &u32)| {
+        let (margin, outlier) = (number(i, 0), f64::from(label));
+        RowScore { label, second: label, margin, confidence, outlier, noise }
+    };
+    let table = RowLabels::Scored(labels.iter().enumerate().map(row).collect());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
-    let second = Some(&labels[..]);
-    let table = LabelTable { second, margin: Some(&margin), ..LabelTable::new(&labels) };
     write_labels(&path, &table, false).unwrap();
     let options = LoadOptions { truth: Some("second".into()), ..LoadOptions::default() };
     let table = open(&[Source::Path(path)], &options).unwrap();
     assert_eq!(table.truth.as_ref().unwrap().codes, labels);
     for i in [0, 16_383, 16_384, (1 << 20) - 1, 1 << 20, n_rows - 1] {
         let Matrix::Dense64 { values, .. } = table.read(i..i + 1).unwrap() else { panic!() };
-        assert_eq!(values, [f64::from(labels[i]), margin[i]]);
+        let label = f64::from(labels[i]);
+        assert_eq!(values, [label, number(i, 0), confidence, label]);
     }
 }

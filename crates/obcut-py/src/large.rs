@@ -5,8 +5,8 @@ use std::ops::Range;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use obcut::large::{self, InMemory, Next, Partial, Piece, Task};
 use obcut::{DenseRef, Error, Matrix, Observer, RowSource, Samples};
-use obcut_report::Sketch;
-use obcut_report::sketch::Choice;
+use obcut_report::ReportData;
+use obcut_report::report_data::Choice;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -281,14 +281,14 @@ fn sketch(
     weights: Option<&[f64]>,
     threads: usize,
     watch: &dyn Observer,
-) -> Result<Sketch, Error> {
+) -> Result<ReportData, Error> {
     let mut sizes = vec![0; model.n_clusters()];
     labels.iter().for_each(|&label| sizes[label as usize] += 1);
     // No more than the core, which had to fit into memory as well.
     let core = large::core_rows(model.params(), source.n_cols);
-    let mut choice = Choice::new(&sizes, Sketch::sample(source.n_cols).min(core));
+    let mut choice = Choice::new(&sizes, ReportData::sample(source.n_cols).min(core));
     choice.take(labels);
-    Sketch::of_source(model, source, &choice.rows(), weights, threads, watch)
+    ReportData::of_source(model, source, &choice.rows(), weights, threads, watch)
 }
 
 /// Rows that Python reads, as it hands them over: `read`, rows, columns, and whether they are of single precision.
@@ -301,7 +301,7 @@ pub fn sketch_of_rows(
     (read, n_rows, n_cols, single): Reader,
     weights: Option<&[f64]>,
     threads: usize,
-) -> PyResult<Sketch> {
+) -> PyResult<ReportData> {
     let source = Called { read, n_rows, n_cols, single };
     let store = InMemory::new(n_rows);
     watched(py, None, |watch| {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use numpy::PyReadonlyArray1;
-use obcut_report::{Clustering, FitFacts, Sketch, clustering};
+use obcut_report::{Clustering, FitFacts, ReportData, clustering};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -45,12 +45,12 @@ pub fn report<'py>(
     if let Some(table) = table {
         let samples = table.samples()?;
         let sketch = watched(py, None, |watch| {
-            Sketch::of_rows(&model.0, &samples, weights, threads, watch)
+            ReportData::of_rows(&model.0, &samples, weights, threads, watch)
         })?;
-        page.sketch = Some(sketch);
+        page.rows = Some(sketch);
     }
     if let Some(rows) = rows {
-        page.sketch = Some(sketch_of_rows(py, &model.0, rows, weights, threads)?);
+        page.rows = Some(sketch_of_rows(py, &model.0, rows, weights, threads)?);
     }
     page.title = title.unwrap_or_default();
     page.command = command;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::{count, percent, plural, seconds};
 use crate::page::{Page, Section};
-use crate::sketch::Sketch;
+use crate::report_data::ReportData;
 
 /// All facts of the page.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Clustering {
     /// What the reader should know, in plain words.
     pub warnings: Vec<String>,
     /// What depends on the rows; without it the page has no pictures of them and says so.
-    pub sketch: Option<Sketch>,
+    pub rows: Option<ReportData>,
 }
 
 /// What was clustered.

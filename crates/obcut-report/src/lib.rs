@@ -17,9 +17,9 @@ pub mod html;
 pub mod number;
 pub mod page;
 pub mod palette;
-pub mod sketch;
+pub mod report_data;
 
 pub use clustering::{Clustering, Convergence, Data, FitFacts, Scores, clustering};
 pub use html::Html;
 pub use page::{Page, Section};
-pub use sketch::{Labelled, Sketch};
+pub use report_data::{Labelled, ReportData};

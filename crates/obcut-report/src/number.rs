@@ -36,6 +36,30 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
+/// A number for plain text: six significant digits at most, no commas, an exponent where it is far from 1.
+pub fn plain(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e7).contains(&size) {
+        return format!("{value:.4e}");
+    }
+    let whole_digits = if size < 1.0 { 1 } else { size.log10() as usize + 1 };
+    let text = format!("{value:.*}", 6usize.saturating_sub(whole_digits));
+    trimmed(&text).to_string()
+}
+
+/// Bytes in the largest unit they fill: `2.4 GiB`.
+pub fn bytes(value: u64) -> String {
+    let (mut size, mut units) = (value as f64, ["KiB", "MiB", "GiB", "TiB"].iter());
+    let mut unit = None;
+    while size >= 1024.0
+        && let Some(next) = units.next()
+    {
+        size /= 1024.0;
+        unit = Some(next);
+    }
+    unit.map_or_else(|| format!("{value} bytes"), |unit| format!("{size:.1} {unit}"))
+}
+
 /// A number for a table or a sentence: four significant digits.
 pub fn number(value: f64) -> String {
     significant(value, 4)
@@ -134,6 +158,17 @@ mod tests {
         assert_eq!(number(2e-7), "2 × 10⁻⁷");
         assert_eq!(number(f64::NAN), "–");
         assert_eq!((fixed(-0.004, 2), fixed(-0.006, 2)), ("0.00".into(), "-0.01".into()));
+    }
+
+    #[test]
+    fn numbers_in_plain_text_keep_six_digits() {
+        assert_eq!(plain(0.0), "0");
+        assert_eq!(plain(12.5), "12.5");
+        assert_eq!(plain(-0.123_456_78), "-0.12346");
+        assert_eq!(plain(123_456.78), "123457");
+        assert_eq!(plain(1.0e9), "1.0000e9");
+        assert_eq!(plain(100.0), "100");
+        assert_eq!((bytes(900), bytes(2_560_000_000)), ("900 bytes".into(), "2.4 GiB".into()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use obcut_cli::failure::Fault;
+use obcut_cli::failure::CliError;
 
 use crate::Suite;
 use crate::suite::{DataEntry, MethodEntry};
@@ -17,7 +17,7 @@ fn words(given: &[String], is_known: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 /// Keeps the data sets that are named; `NAME=FILE` says where one is, of the suite or a new one.
-pub fn data(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
+pub fn data(suite: &mut Suite, chosen: &[String]) -> Result<(), CliError> {
     if chosen.is_empty() {
         return Ok(());
     }
@@ -36,7 +36,7 @@ pub fn data(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
             (None, Some(file)) => DataEntry::from_file(name, file),
             (None, None) => {
                 let names: Vec<&str> = suite.data.iter().map(|data| data.name.as_str()).collect();
-                return Err(Fault::Usage(format!(
+                return Err(CliError::Usage(format!(
                     "suite {} has no data set '{name}'; it has {}; NAME=FILE adds one",
                     suite.name,
                     names.join(", ")
@@ -55,7 +55,7 @@ pub fn data(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
 }
 
 /// Keeps the methods that are named.
-pub fn methods(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
+pub fn methods(suite: &mut Suite, chosen: &[String]) -> Result<(), CliError> {
     if chosen.is_empty() {
         return Ok(());
     }
@@ -66,7 +66,7 @@ pub fn methods(suite: &mut Suite, chosen: &[String]) -> Result<(), Fault> {
     let chosen = words(chosen, is_label);
     if let Some(word) = chosen.iter().find(|word| !suite.method.iter().any(|m| is_named(m, word))) {
         let names: Vec<&str> = suite.method.iter().map(|method| method.label.as_str()).collect();
-        return Err(Fault::Usage(format!(
+        return Err(CliError::Usage(format!(
             "suite {} has no method '{word}'; it has '{}'",
             suite.name,
             names.join("', '")

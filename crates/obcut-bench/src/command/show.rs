@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use obcut_cli::args::Talk;
+use obcut_cli::args::OutputArgs;
 use obcut_cli::interrupt;
 use obcut_report::number::{fixed, significant};
 
@@ -104,7 +104,7 @@ pub struct BenchWatch {
 
 impl BenchWatch {
     /// A bar on a terminal, lines when asked for.
-    pub fn new(talk: &Talk, total: usize) -> Self {
+    pub fn new(talk: &OutputArgs, total: usize) -> Self {
         let bar = (stderr().is_terminal() && !talk.quiet).then(|| {
             let template = "{elapsed_precise} [{bar:20}] {pos}/{len} {wide_msg}";
             let style =

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::METHOD;
 use super::settings::SettingArgs;
 use super::values::{Clusters, clusters, method};
-use crate::failure::Fault;
+use crate::failure::CliError;
 
 /// Everything that says how rows are clustered.
 #[derive(Args, Clone, Debug)]
@@ -50,7 +50,7 @@ impl MethodArgs {
             return Err(obcut::Error::from(ParamError::NoClusters).into());
         }
         if !self.set.is_empty() {
-            bail!(Fault::Usage("--set is for other methods; name one with --method".into()));
+            bail!(CliError::Usage("--set is for other methods; name one with --method".into()));
         }
         let mut params = match self.preset {
             Some(_) => Params::paper(n_clusters),
@@ -82,7 +82,7 @@ impl MethodArgs {
         (self.set.iter())
             .map(|text| match text.split_once('=') {
                 Some((name, value)) => Ok((name.trim().to_string(), value.trim().to_string())),
-                None => bail!(Fault::Usage(format!("--set '{text}': write NAME=VALUE"))),
+                None => bail!(CliError::Usage(format!("--set '{text}': write NAME=VALUE"))),
             })
             .collect()
     }
@@ -130,7 +130,7 @@ fn start(text: &str) -> anyhow::Result<Init> {
     }
     let source = Source::parse(text);
     if matches!(&source, Source::Path(path) if !path.exists()) {
-        bail!(Fault::Usage(format!(
+        bail!(CliError::Usage(format!(
             "--init '{text}' is neither a file nor a word; choose spectral, kmeans, or a file of labels"
         )));
     }

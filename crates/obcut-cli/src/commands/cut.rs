@@ -7,18 +7,20 @@ use anyhow::bail;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use obcut::{AnchorWeights, CutParams, ParamError, StopReason};
-use obcut_data::{LabelTable, LoadOptions, Source};
+use obcut_data::{LoadOptions, RowLabels, Source};
 use serde::Serialize;
 
 use crate::args::settings::possible;
 use crate::args::vocabulary;
-use crate::args::{LabelArgs, METHOD, OUTPUT, TableArgs, Talk, Targets, ThreadArgs, source};
-use crate::failure::{Fault, about_table};
-use crate::input::{self, InputFacts};
+use crate::args::{LabelArgs, METHOD, OUTPUT, OutputArgs, TableArgs, Targets, ThreadArgs, source};
+use crate::failure::CliError;
+use crate::input::{InputFacts, InputTable};
 use crate::interrupt;
-use crate::output::{self, Card, number, plural};
+use crate::labels::{Labels, show};
+use crate::memory::Reading;
+use crate::output::{self, Summary, number, plural};
 use crate::progress::Watch;
-use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, TimeFacts};
+use crate::report::{self, ClusterFacts, TimeFacts};
 
 /// Cut a bipartite graph.
 #[derive(Args, Debug)]
@@ -63,7 +65,7 @@ const EXAMPLES: &str = "Examples:
   obcut cut words.mtx -k 20 -o documents.csv --columns-out words.csv
   obcut cut ratings.npz -k 8 --json";
 
-struct Job {
+struct CutJob {
     source: Source,
     options: LoadOptions,
     params: CutParams,
@@ -72,11 +74,9 @@ struct Job {
 
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
-struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
+struct CutReport<'a> {
     input: InputFacts,
-    settings: SettingFacts,
+    settings: CutSettings,
     row_clusters: ClusterFacts,
     column_clusters: ClusterFacts,
     cut: Option<f64>,
@@ -84,16 +84,16 @@ struct Report<'a> {
     stopped: StopReason,
     trace: &'a [f64],
     seconds: TimeFacts,
-    output: OutputFacts<'a>,
+    output: CutOutput<'a>,
     warnings: &'a [String],
     #[serde(flatten)]
-    labels: InlineLabels<'a>,
+    labels: Option<&'a RowLabels>,
     #[serde(skip_serializing_if = "Option::is_none")]
     column_labels: Option<&'a [u32]>,
 }
 
 #[derive(Serialize)]
-struct SettingFacts {
+struct CutSettings {
     n_clusters: usize,
     anchor_weights: AnchorWeights,
     normalize_rows: bool,
@@ -103,7 +103,7 @@ struct SettingFacts {
     threads_used: usize,
 }
 
-impl SettingFacts {
+impl CutSettings {
     fn new(params: &CutParams) -> Self {
         let CutParams {
             n_clusters,
@@ -120,17 +120,17 @@ impl SettingFacts {
 }
 
 #[derive(Serialize)]
-struct OutputFacts<'a> {
+struct CutOutput<'a> {
     labels: Option<&'a PathBuf>,
     column_labels: Option<&'a PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(args: &CutArgs, talk: &Talk) -> anyhow::Result<()> {
-    Job::new(args)?.run(talk)
+pub fn run(args: &CutArgs, output: &OutputArgs) -> anyhow::Result<()> {
+    CutJob::new(args)?.run(output)
 }
 
-impl Job {
+impl CutJob {
     fn new(args: &CutArgs) -> anyhow::Result<Self> {
         if args.n_clusters == 0 {
             return Err(obcut::Error::from(ParamError::NoClusters).into());
@@ -156,85 +156,82 @@ impl Job {
         })
     }
 
-    fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+    fn run(&self, output: &OutputArgs) -> anyhow::Result<()> {
         let start = Instant::now();
-        let watch = Watch::new(talk);
-        let (data, input) = input::load(&self.source, &self.options, &watch)?;
-        let about_file = |error: obcut::Error| about_table(&self.source, &data, error);
-        let graph = data.matrix.samples().map_err(about_file)?;
+        let watch = Watch::new(output);
+        let source = std::slice::from_ref(&self.source);
+        let table = InputTable::read(source, &self.options, None, Reading::InMemory, &watch)?;
+        let graph = table.samples()?;
         let (k, n_cols) = (self.params.n_clusters, graph.n_cols());
         if k > n_cols {
-            bail!(Fault::Usage(format!(
+            bail!(CliError::Usage(format!(
                 "{k} clusters cannot be made from a graph of {}; set k to {n_cols} or less",
                 plural(n_cols, "column")
             )));
         }
         let cutting = Instant::now();
-        let cut =
-            interrupt::watched(|| obcut::cut(&graph, &self.params, &watch)).map_err(about_file)?;
+        let cut = interrupt::watched(|| obcut::cut(&graph, &self.params, &watch))
+            .map_err(|error| table.error(error))?;
         let warnings = vocabulary::warnings(&cut.warnings, &[]);
         let stages = vec![
-            ("read".to_string(), input.seconds),
+            ("read".to_string(), table.facts.seconds),
             ("cut".to_string(), cutting.elapsed().as_secs_f64()),
         ];
-        let rows = RowLabels::new(cut.row_labels);
-        rows.write(&self.targets, || self.write_columns(&cut.column_labels))?;
+        let labels = Labels::InMemory(RowLabels::of_clusters(&cut.row_labels));
+        labels.write(&self.targets, || self.write_columns(&cut.column_labels))?;
+        let printed = labels.printed(&self.targets)?;
         watch.finish();
 
-        let report = Report {
-            command: "cut",
-            version: env!("CARGO_PKG_VERSION"),
-            input,
-            settings: SettingFacts::new(&self.params),
-            row_clusters: ClusterFacts::new(&rows.labels, self.params.n_clusters),
-            column_clusters: ClusterFacts::new(&cut.column_labels, self.params.n_clusters),
+        let report = CutReport {
+            input: table.facts,
+            settings: CutSettings::new(&self.params),
+            row_clusters: ClusterFacts::of_labels(&cut.row_labels, k),
+            column_clusters: ClusterFacts::of_labels(&cut.column_labels, k),
             cut: cut.trace.last().copied(),
             iterations: cut.trace.len(),
             stopped: cut.stop,
             trace: &cut.trace,
             seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
-            output: OutputFacts {
+            output: CutOutput {
                 labels: self.targets.labels.as_ref(),
                 column_labels: self.targets.second.as_ref(),
             },
             warnings: &warnings,
-            labels: rows.inline(&self.targets),
+            labels: printed.as_deref(),
             column_labels: self.targets.second.is_none().then_some(&cut.column_labels[..]),
         };
-        if talk.json {
-            return Ok(output::print_json(&report)?);
+        if output.json {
+            return Ok(output::print_run("cut", &report)?);
         }
-        rows.show(&self.targets, talk, &report.card())
+        show(printed.as_deref(), output, &report.summary())
     }
 
     fn write_columns(&self, labels: &[u32]) -> anyhow::Result<()> {
         if let Some(path) = &self.targets.second {
-            let table = LabelTable::new(labels);
-            obcut_data::write_labels(path, &table, self.targets.force)?;
+            let labels = RowLabels::of_clusters(labels);
+            obcut_data::write_labels(path, &labels, self.targets.force)?;
         }
         Ok(())
     }
 }
 
-impl Report<'_> {
-    fn card(&self) -> Card {
-        let mut card = Card::new(self.input.text("column"));
+impl CutReport<'_> {
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::new(self.input.text("column"));
         let threads = plural(self.settings.threads_used, "thread");
-        card.line("run", format!("seed {}, {threads}", self.settings.seed));
-        self.row_clusters.tell("rows", &mut card);
-        self.column_clusters.tell("columns", &mut card);
+        summary.line("run", format!("seed {}, {threads}", self.settings.seed));
+        self.row_clusters.write("rows", &mut summary);
+        self.column_clusters.write("columns", &mut summary);
         if let Some(cut) = self.cut {
             let steps = plural(self.iterations, "iteration");
-            card.line("cut", format!("{} after {steps} ({})", number(cut), self.stopped.text()));
+            summary.line("cut", format!("{} after {steps} ({})", number(cut), self.stopped.text()));
         }
-        self.seconds.tell(&mut card);
-        if let Some(path) = self.output.labels {
-            card.line("labels", path.display().to_string());
-        }
+        self.seconds.write(&mut summary);
+        summary.paths(&[("labels", self.output.labels)]);
         if let Some(path) = self.output.column_labels {
-            card.line("", format!("{} (columns)", path.display()));
+            summary.line("", format!("{} (columns)", path.display()));
         }
-        card.warnings(self.warnings);
-        card
+        summary.warnings(self.warnings);
+        summary
     }
 }

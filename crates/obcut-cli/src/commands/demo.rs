@@ -7,18 +7,18 @@ use std::time::Instant;
 
 use clap::Args;
 use obcut::{Fit, Params};
-use obcut_data::Truth;
-use obcut_report::{Clustering, Data, Sketch, clustering};
+use obcut_data::{RowLabels, Truth};
+use obcut_report::{Clustering, Data, ReportData, clustering};
 use serde::Serialize;
 
 use crate::args::vocabulary;
-use crate::args::{METHOD, OUTPUT, Talk, ThreadArgs, same_file, two_outputs};
-use crate::failure::Fault;
+use crate::args::{METHOD, OUTPUT, OutputArgs, ThreadArgs, same_file, two_outputs};
+use crate::failure::CliError;
 use crate::interrupt;
-use crate::output::{self, Card, number, plural};
+use crate::output::{self, Summary, number, plural};
 use crate::page;
 use crate::progress::Watch;
-use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
+use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts, contingency};
 
 /// Classes, and so clusters.
 const N_DIGITS: usize = 10;
@@ -44,9 +44,7 @@ pub struct DemoArgs {
 
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
-struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
+struct DemoReport<'a> {
     rows: usize,
     features: usize,
     clusters: ClusterFacts,
@@ -59,11 +57,11 @@ struct Report<'a> {
 }
 
 /// Runs the command.
-pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Result<()> {
+pub fn run(args: &DemoArgs, output: &OutputArgs, arguments: &[OsString]) -> anyhow::Result<()> {
     if let Some(path) = &args.keep {
         if !is_csv(path) {
             let text = format!("{}: the digits are kept as .csv or .csv.gz", path.display());
-            return Err(Fault::Usage(text).into());
+            return Err(CliError::Usage(text).into());
         }
         obcut_data::check_writable(path, args.force)?;
     }
@@ -80,20 +78,20 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
     let samples = digits.matrix.samples()?;
     let params = Params { seed: args.seed, threads: args.threads.threads, ..Params::new(N_DIGITS) };
 
-    let watch = Watch::new(talk);
+    let watch = Watch::new(output);
     let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
-    let scores = ScoreFacts::new(&fit.labels, &truth)?;
+    let scores = ScoreFacts::new(&RowLabels::of_clusters(&fit.labels), &truth)?;
     let page = match &args.report {
         Some(_) => {
-            let sketching = || Sketch::of_fit(&fit, &samples, None, params.threads, &watch);
-            let sketch = interrupt::watched(sketching)?;
+            let describing = || ReportData::of_fit(&fit, &samples, None, params.threads, &watch);
+            let rows = interrupt::watched(describing)?;
             let facts = Clustering {
                 title: "Handwritten digits".into(),
                 data: Data { features: samples.n_cols(), ..Data::default() },
                 feature_names: (0..samples.n_cols()).map(|j| format!("p{j}")).collect(),
                 scores: Some(scores.plain()),
                 command: Some(page::command_line(arguments)),
-                sketch: Some(sketch),
+                rows: Some(rows),
                 ..Clustering::of_fit(&fit)
             };
             Some(clustering(&facts))
@@ -105,14 +103,12 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
         args.keep.as_ref().map_or(Ok(()), |path| keep(path, args.force))?;
         page::write(args.report.as_ref(), page.as_deref(), args.force)
     })?;
-    let counts = counts(&fit, &truth);
+    let counts = contingency(&fit.labels, N_DIGITS, &truth);
     let warnings = vocabulary::warnings(&fit.warnings, fit.model.feature_names());
-    let report = Report {
-        command: "demo",
-        version: env!("CARGO_PKG_VERSION"),
+    let report = DemoReport {
         rows: samples.n_rows(),
         features: samples.n_cols(),
-        clusters: ClusterFacts::new(&fit.labels, N_DIGITS),
+        clusters: ClusterFacts::of_labels(&fit.labels, N_DIGITS),
         scores,
         contingency: &counts,
         seconds: TimeFacts::new(start.elapsed().as_secs_f64(), fit.trace.seconds.clone()),
@@ -120,18 +116,18 @@ pub fn run(args: &DemoArgs, talk: &Talk, arguments: &[OsString]) -> anyhow::Resu
         report: args.report.as_ref(),
         warnings: &warnings,
     };
-    if talk.json {
-        return Ok(output::print_json(&report)?);
+    if output.json {
+        return Ok(output::print_run("demo", &report)?);
     }
     let clusters: Vec<String> = (0..N_DIGITS).map(|k| k.to_string()).collect();
     let table = output::contingency(&counts, &clusters, &truth.names);
     let mut out = std::io::stdout().lock();
-    if talk.quiet {
+    if output.quiet {
         write!(out, "{table}")?;
         return Ok(out.flush()?);
     }
     drop(out);
-    report.card(&fit, &params).print_to_stdout()?;
+    report.summary(&fit, &params).print_to_stdout()?;
     let mut out = std::io::stdout().lock();
     write!(out, "\nRows per cluster (down) and true digit (across):\n{table}\n{NEXT}")?;
     Ok(out.flush()?)
@@ -144,29 +140,25 @@ const NEXT: &str = "The same by hand, and then with a table of your own:
   obcut predict digits.safetensors digits.csv --margins
 ";
 
-impl Report<'_> {
-    fn card(&self, fit: &Fit, params: &Params) -> Card {
-        let mut card = Card::new("Handwritten digits (UCI, Alpaydin and Kaynak), without labels");
+impl DemoReport<'_> {
+    fn summary(&self, fit: &Fit, params: &Params) -> Summary {
+        let mut summary =
+            Summary::new("Handwritten digits (UCI, Alpaydin and Kaynak), without labels");
         let (rows, features) = (plural(self.rows, "row"), plural(self.features, "feature"));
-        card.line("data", format!("{rows} x {features}: pictures of 8 x 8 pixels"));
+        summary.line("data", format!("{rows} x {features}: pictures of 8 x 8 pixels"));
         let anchors = plural(fit.model.n_anchors(), "anchor");
         let threads = plural(report::threads(params.threads), "thread");
         let (graph, seed) = (fit.model.graph(), params.seed);
-        card.line("method", format!("graph {graph}, {anchors}, seed {seed}, {threads}"));
-        self.clusters.tell("clusters", &mut card);
+        summary.line("method", format!("graph {graph}, {anchors}, seed {seed}, {threads}"));
+        self.clusters.write("clusters", &mut summary);
         if let Some(&cut) = fit.trace.cut.last() {
-            card.line("cut", number(cut));
+            summary.line("cut", number(cut));
         }
-        self.scores.tell(&mut card);
-        self.seconds.tell(&mut card);
-        if let Some(path) = self.kept {
-            card.line("kept", path.display().to_string());
-        }
-        if let Some(path) = self.report {
-            card.line("report", path.display().to_string());
-        }
-        card.warnings(self.warnings);
-        card
+        self.scores.write(&mut summary);
+        self.seconds.write(&mut summary);
+        summary.paths(&[("kept", self.kept), ("report", self.report)]);
+        summary.warnings(self.warnings);
+        summary
     }
 }
 
@@ -181,13 +173,4 @@ fn keep(path: &Path, force: bool) -> anyhow::Result<()> {
     let text = obcut_data::digits_csv();
     let bytes = if packed { obcut_data::DIGITS_CSV_GZ } else { text.as_bytes() };
     Ok(obcut_data::write_atomic(path, force, |file| file.write_all(bytes))?)
-}
-
-/// Rows per pair of cluster and digit.
-fn counts(fit: &Fit, truth: &Truth) -> Vec<Vec<u64>> {
-    let mut counts = vec![vec![0; N_DIGITS]; N_DIGITS];
-    for (&label, &digit) in fit.labels.iter().zip(&truth.codes) {
-        counts[label as usize][digit as usize] += 1;
-    }
-    counts
 }

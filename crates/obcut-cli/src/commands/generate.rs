@@ -7,14 +7,14 @@ use std::time::Instant;
 use anyhow::bail;
 use clap::Args;
 use obcut::synthetic::Mixture;
-use obcut_data::{LabelTable, LabelWriter};
+use obcut_data::{LabelWriter, RowLabels};
+use obcut_report::number;
 use serde::Serialize;
 
-use crate::args::{OUTPUT, Talk, same_file, two_outputs};
-use crate::failure::Fault;
+use crate::args::{OUTPUT, OutputArgs, same_file, two_outputs};
+use crate::failure::CliError;
 use crate::interrupt;
-use crate::memory::size_text;
-use crate::output::{self, Card, plural};
+use crate::output::{self, Summary, plural};
 use crate::progress::Watch;
 
 /// Numbers that are made at a time.
@@ -42,7 +42,7 @@ pub struct GenerateArgs {
     /// Seed
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the clusters of the rows to FILE: .npy, .csv or .parquet
+    /// Write the clusters of the rows to FILE: .npy, .csv, .parquet or .json
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     truth: Option<PathBuf>,
     /// Replace files that exist
@@ -55,9 +55,7 @@ const EXAMPLES: &str = "Examples:
   obcut cluster big.npy -k 20 --memory 512MiB -o labels.npy";
 
 #[derive(Serialize)]
-struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
+struct GenerateReport<'a> {
     file: &'a PathBuf,
     truth: Option<&'a PathBuf>,
     rows: usize,
@@ -69,27 +67,27 @@ struct Report<'a> {
 }
 
 /// Runs the command.
-pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &GenerateArgs, output: &OutputArgs) -> anyhow::Result<()> {
     let GenerateArgs { file, rows, features, clusters, seed, truth, force } = args;
     let (rows, features, clusters) = (*rows, *features, *clusters);
     if rows == 0 || features == 0 || clusters == 0 {
-        bail!(Fault::Usage("rows, features and clusters must be 1 or more".into()));
+        bail!(CliError::Usage("rows, features and clusters must be 1 or more".into()));
     }
     if rows.checked_mul(features).and_then(|n| n.checked_mul(4)).is_none() || features > 1 << 24 {
-        bail!(Fault::Usage(format!("{rows} rows x {features} features are too many")));
+        bail!(CliError::Usage(format!("{rows} rows x {features} features are too many")));
     }
     if clusters > rows {
-        bail!(Fault::Usage(format!("{clusters} clusters cannot be made from {rows} rows")));
+        bail!(CliError::Usage(format!("{clusters} clusters cannot be made from {rows} rows")));
     }
     if let Some(truth) = truth.as_ref().filter(|truth| same_file(truth, file)) {
         bail!(two_outputs(truth));
     }
     let start = Instant::now();
-    let watch = Watch::new(talk);
+    let watch = Watch::new(output);
     watch.phase(&format!("writing {}", file.display()));
     let mixture = Mixture::new(features, clusters, *seed);
     let mut classes =
-        truth.as_ref().map(|path| LabelWriter::new(path, *force, rows, false)).transpose()?;
+        truth.as_ref().map(|path| LabelWriter::begin(path, *force, rows, false)).transpose()?;
     let batch = (BATCH / features).max(1);
     let mut failure = None;
     let fill = |out: &mut dyn Write| {
@@ -104,12 +102,11 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
             mixture.fill(first, &mut values, &mut labels);
             let bytes: Vec<u8> = values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
             out.write_all(&bytes)?;
-            if let Some(classes) = &mut classes {
-                let table = LabelTable::new(&labels);
-                if let Err(error) = classes.push(&table) {
-                    failure = Some(error);
-                    return Err(std::io::Error::other("the classes cannot be written"));
-                }
+            if let Some(classes) = &mut classes
+                && let Err(error) = classes.push(&RowLabels::of_clusters(&labels))
+            {
+                failure = Some(error);
+                return Err(std::io::Error::other("the classes cannot be written"));
             }
         }
         Ok(())
@@ -127,9 +124,7 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         classes.finish()?;
     }
     watch.finish();
-    let report = Report {
-        command: "generate",
-        version: env!("CARGO_PKG_VERSION"),
+    let report = GenerateReport {
         file,
         truth: truth.as_ref(),
         rows,
@@ -139,22 +134,22 @@ pub fn run(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         bytes: rows as u64 * features as u64 * 4,
         seconds: start.elapsed().as_secs_f64(),
     };
-    if talk.json {
-        return Ok(output::print_json(&report)?);
+    if output.json {
+        return Ok(output::print_run("generate", &report)?);
     }
-    if !talk.quiet {
-        let mut card = Card::new(format!(
+    if !output.quiet {
+        let mut summary = Summary::new(format!(
             "{} x {} ({})",
             plural(rows, "row"),
             plural(features, "feature"),
-            size_text(report.bytes)
+            number::bytes(report.bytes)
         ));
-        card.line("table", file.display().to_string());
+        summary.line("table", file.display().to_string());
         if let Some(truth) = truth {
-            card.line("classes", truth.display().to_string());
+            summary.line("classes", truth.display().to_string());
         }
-        card.line("seconds", format!("{:.2}", report.seconds));
-        card.print_to_stderr();
+        summary.line("seconds", format!("{:.2}", report.seconds));
+        summary.print_to_stderr();
     }
     Ok(())
 }

@@ -8,13 +8,13 @@ use obcut::{Model, Params};
 use obcut_data::{Description, Source};
 use serde::Serialize;
 
-use crate::args::{TableArgs, Talk, source};
+use crate::args::{OutputArgs, TableArgs, source};
 use crate::input;
-use crate::output::{self, Card, count, number, plural};
+use crate::output::{self, Summary, count, number, plural};
 
-/// Names that a card lists at most.
+/// Names that a summary lists at most.
 const NAME_LIMIT: usize = 12;
-/// Columns of text that a card lists at most.
+/// Columns of text that a summary lists at most.
 const TEXT_LIMIT: usize = 8;
 
 /// Tell what is in a table or a model.
@@ -78,23 +78,27 @@ struct ArrayFacts<'a> {
 }
 
 /// Runs the command.
-pub fn run(args: &InfoArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &InfoArgs, output: &OutputArgs) -> anyhow::Result<()> {
     let file = args.file.display();
     if args.table.format.is_none() && looks_like_model(&args.file) {
         let model = input::load_model(&args.file)?;
         let report = ModelReport::new(file, &model);
-        return show(&report, || report.card(), talk);
+        return show(&report, || report.summary(), output);
     }
     let description = obcut_data::describe(&args.file, &args.table.options())?;
     let report = TableReport::new(file, &description);
-    show(&report, || report.card(), talk)
+    show(&report, || report.summary(), output)
 }
 
-fn show(report: &impl Serialize, card: impl Fn() -> Card, talk: &Talk) -> anyhow::Result<()> {
-    if talk.json {
+fn show(
+    report: &impl Serialize,
+    summary: impl Fn() -> Summary,
+    output: &OutputArgs,
+) -> anyhow::Result<()> {
+    if output.json {
         output::print_json(report)?;
     } else {
-        card().print_to_stdout()?;
+        summary().print_to_stdout()?;
     }
     Ok(())
 }
@@ -136,9 +140,10 @@ impl<'a> ModelReport<'a> {
         }
     }
 
-    fn card(&self) -> Card {
-        let mut card = Card::new(format!("{}: model of obcut {}", self.file, self.written_by));
-        card.line(
+    fn summary(&self) -> Summary {
+        let mut summary =
+            Summary::new(format!("{}: model of obcut {}", self.file, self.written_by));
+        summary.line(
             "model",
             format!(
                 "{}, {}, {}",
@@ -148,7 +153,7 @@ impl<'a> ModelReport<'a> {
             ),
         );
         let settings = self.settings;
-        card.line(
+        summary.line(
             "method",
             format!(
                 "graph {}, {}, scale {}, start {}, lambda {} ({}), seed {}",
@@ -166,13 +171,13 @@ impl<'a> ModelReport<'a> {
             // Rows are whole; anything else is a sum of sample weights.
             let weighted = self.cluster_sizes.iter().any(|w| w.fract() != 0.0);
             let note = if weighted { " (weights)" } else { "" };
-            card.line("sizes", sizes.join(" ") + note);
+            summary.line("sizes", sizes.join(" ") + note);
         }
         if let Some(objective) = self.objective {
-            card.line("objective", number(objective));
+            summary.line("objective", number(objective));
         }
-        name_line(&mut card, "features", self.feature_names);
-        card
+        name_line(&mut summary, "features", self.feature_names);
+        summary
     }
 }
 
@@ -198,37 +203,37 @@ impl<'a> TableReport<'a> {
         }
     }
 
-    fn card(&self) -> Card {
-        let mut card = Card::new(format!("{}: {} table", self.file, self.format));
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::new(format!("{}: {} table", self.file, self.format));
         let (Some(rows), Some(columns)) = (self.rows, self.columns) else {
-            card.line("features", "cannot be told; choose an array with --variable");
-            self.tell_arrays(&mut card);
-            return card;
+            summary.line("features", "cannot be told; choose an array with --variable");
+            self.write_arrays(&mut summary);
+            return summary;
         };
-        card.line("shape", format!("{} x {}", plural(rows, "row"), plural(columns, "column")));
-        card.line("numbers", self.dtype);
+        summary.line("shape", format!("{} x {}", plural(rows, "row"), plural(columns, "column")));
+        summary.line("numbers", self.dtype);
         if let Some(stored) = self.stored {
             let cells = (rows as f64 * columns as f64).max(1.0);
             let share = number(100.0 * stored as f64 / cells);
-            card.line("stored", format!("{} entries ({share} %)", count(stored)));
+            summary.line("stored", format!("{} entries ({share} %)", count(stored)));
         }
-        name_line(&mut card, "columns", self.column_names.unwrap_or_default());
+        name_line(&mut summary, "columns", self.column_names.unwrap_or_default());
         if !self.text_columns.is_empty() {
             let few = self.text_columns.len().min(TEXT_LIMIT);
             let more = if self.text_columns.len() > few { ", ..." } else { "" };
             let names = self.text_columns[..few].join(", ");
             let n_text = plural(self.text_columns.len(), "column");
-            card.line("text", format!("{n_text}: {names}{more} (see --drop, --truth)"));
+            summary.line("text", format!("{n_text}: {names}{more} (see --drop, --truth)"));
         }
-        self.tell_arrays(&mut card);
-        card
+        self.write_arrays(&mut summary);
+        summary
     }
 
-    fn tell_arrays(&self, card: &mut Card) {
+    fn write_arrays(&self, summary: &mut Summary) {
         for (i, array) in self.arrays.iter().enumerate() {
             let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
             let text = format!("{} ({}, {})", array.name, shape.join(" x "), array.dtype);
-            card.line(if i == 0 { "arrays" } else { "" }, text);
+            summary.line(if i == 0 { "arrays" } else { "" }, text);
         }
     }
 }
@@ -240,7 +245,7 @@ fn name_of(description: &Description, j: usize) -> String {
 }
 
 /// A line with names, shortened in the middle when they are many.
-fn name_line(card: &mut Card, title: &'static str, names: &[String]) {
+fn name_line(summary: &mut Summary, title: &'static str, names: &[String]) {
     if names.is_empty() {
         return;
     }
@@ -251,5 +256,5 @@ fn name_line(card: &mut Card, title: &'static str, names: &[String]) {
         let last = names.last().expect("more than the limit");
         format!("{first}, ..., {last}")
     };
-    card.line(title, text);
+    summary.line(title, text);
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 use clap_mangen::Man;
 
-use crate::args::{Cli, OUTPUT, Talk};
-use crate::failure::Fault;
+use crate::args::{Cli, OUTPUT, OutputArgs};
+use crate::failure::CliError;
 use crate::output::plural;
 
 /// Print the manual page, or write all of them to a folder.
@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
   obcut man ~/.local/share/man/man1";
 
 /// Runs the command.
-pub fn run(args: &ManArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &ManArgs, output: &OutputArgs) -> anyhow::Result<()> {
     let mut command = Cli::command();
     command.build();
     let Some(folder) = &args.folder else {
@@ -37,7 +37,7 @@ pub fn run(args: &ManArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     if !folder.is_dir() {
         let text = format!("{} is no folder; make it first", folder.display());
-        return Err(Fault::Usage(text).into());
+        return Err(CliError::Usage(text).into());
     }
     let pages = std::iter::once(command.clone())
         .chain(command.get_subcommands().filter(|c| c.get_name() != "help").cloned());
@@ -52,7 +52,7 @@ pub fn run(args: &ManArgs, talk: &Talk) -> anyhow::Result<()> {
         page.render(&mut text)?;
         obcut_data::write_atomic(path, args.force, |file| file.write_all(&text))?;
     }
-    if !talk.quiet && !talk.json {
+    if !output.quiet && !output.json {
         anstream::eprintln!("{} written to {}", plural(pages.len(), "page"), folder.display());
     }
     Ok(())

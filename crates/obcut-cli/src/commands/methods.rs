@@ -6,7 +6,7 @@ use clap::Args;
 use obcut_baselines::{Method, Setting};
 use serde::Serialize;
 
-use crate::args::Talk;
+use crate::args::OutputArgs;
 use crate::args::values::method;
 use crate::output;
 
@@ -34,14 +34,12 @@ struct MethodFacts {
 }
 
 #[derive(Serialize)]
-struct Report {
-    command: &'static str,
-    version: &'static str,
+struct MethodsReport {
     methods: Vec<MethodFacts>,
 }
 
 /// Runs the command.
-pub fn run(args: &MethodsArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &MethodsArgs, output: &OutputArgs) -> anyhow::Result<()> {
     let wanted = |method: &&Method| args.method.is_none_or(|one| one == **method);
     let methods: Vec<MethodFacts> = (Method::ALL.iter().filter(wanted))
         .map(|method| MethodFacts {
@@ -51,9 +49,9 @@ pub fn run(args: &MethodsArgs, talk: &Talk) -> anyhow::Result<()> {
             settings: method.build().settings(),
         })
         .collect();
-    if talk.json {
-        let report = Report { command: "methods", version: env!("CARGO_PKG_VERSION"), methods };
-        return Ok(output::print_json(&report)?);
+    if output.json {
+        let report = MethodsReport { methods };
+        return Ok(output::print_run("methods", &report)?);
     }
     let mut out = std::io::stdout().lock();
     for (i, method) in methods.iter().enumerate() {

@@ -6,25 +6,25 @@ use std::time::Instant;
 use anyhow::bail;
 use obcut::{Clustering, Run};
 use obcut_baselines::{Method, Setting};
-use obcut_data::{LoadOptions, Source};
+use obcut_data::{LoadOptions, RowLabels, Source};
 use serde::Serialize;
 
 use crate::args::method::MethodArgs;
 use crate::args::values::Clusters;
 use crate::args::vocabulary;
-use crate::args::{Talk, Targets};
-use crate::failure::{Fault, about, about_table};
-use crate::input::{self, InputFacts};
+use crate::args::{OutputArgs, Targets};
+use crate::failure::CliError;
+use crate::input::{InputFacts, InputTable};
 use crate::interrupt;
-use crate::output::{self, Card, plural};
+use crate::labels::{Labels, show};
+use crate::memory::Reading;
+use crate::output::{self, Summary, plural};
 use crate::progress::Watch;
-use crate::report::{self, ClusterFacts, InlineLabels, RowLabels, ScoreFacts, TimeFacts};
+use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
 
 /// What is to be done.
-pub struct Job {
+pub struct BaselineJob {
     sources: Vec<Source>,
-    /// The files as messages name them.
-    source: Source,
     options: LoadOptions,
     method: Method,
     settings: Vec<(String, String)>,
@@ -35,9 +35,7 @@ pub struct Job {
 
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
-struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
+struct BaselineReport<'a> {
     input: InputFacts,
     method: &'static str,
     settings: Vec<Setting>,
@@ -50,10 +48,10 @@ struct Report<'a> {
     output: Option<&'a PathBuf>,
     warnings: &'a [String],
     #[serde(flatten)]
-    labels: InlineLabels<'a>,
+    labels: Option<&'a RowLabels>,
 }
 
-impl Job {
+impl BaselineJob {
     /// The job that the arguments mean; `others` are options given that only OBCut has.
     pub fn new(
         method: Method,
@@ -64,10 +62,10 @@ impl Job {
     ) -> anyhow::Result<Self> {
         let name = method.name();
         let Clusters::Given(n_clusters) = args.n_clusters else {
-            bail!(Fault::Usage(format!("--method {name} needs a number of clusters: -k K")));
+            bail!(CliError::Usage(format!("--method {name} needs a number of clusters: -k K")));
         };
         if !others.is_empty() {
-            bail!(Fault::Usage(format!(
+            bail!(CliError::Usage(format!(
                 "{}: for --method obcut only; 'obcut methods {name}' lists what --set takes with --method {name}",
                 others.join(", ")
             )));
@@ -78,71 +76,66 @@ impl Job {
             built.set(setting, value).map_err(obcut::Error::from)?;
         }
         let run = args.run(memory);
-        let source = input::named(&sources);
-        Ok(Self { sources, source, options, method, settings, n_clusters, run, targets })
+        Ok(Self { sources, options, method, settings, n_clusters, run, targets })
     }
 
     /// Does it.
-    pub fn run(&self, talk: &Talk) -> anyhow::Result<()> {
+    pub fn run(&self, output: &OutputArgs) -> anyhow::Result<()> {
         let start = Instant::now();
-        let watch = Watch::new(talk);
-        let (data, input) = input::load_all(&self.sources, &self.options, None, &watch)?;
-        let samples = data.matrix.samples().map_err(|error| about(&self.source, error))?;
+        let watch = Watch::new(output);
+        let in_memory = Reading::InMemory;
+        let table = InputTable::read(&self.sources, &self.options, None, in_memory, &watch)?;
+        let samples = table.samples()?;
         let mut method = self.method.build();
         for (name, value) in &self.settings {
             method.set(name, value).map_err(obcut::Error::from)?;
         }
         let fitting = || method.cluster(&samples, self.n_clusters, &self.run, &watch);
-        let found: Clustering = interrupt::watched(fitting)
-            .map_err(|error: obcut::Error| about_table(&self.source, &data, error))?;
-        let rows = RowLabels::new(found.labels.clone());
-        let scores = report::scores_of(&found.labels, data.truth.as_ref())?;
+        let found: Clustering = interrupt::watched(fitting).map_err(|error| table.error(error))?;
+        let labels = Labels::InMemory(RowLabels::of_clusters(&found.labels));
+        let scores = ScoreFacts::of_table(&labels, &table)?;
         let writing = Instant::now();
-        rows.write(&self.targets, || Ok(()))?;
-        let mut stages = vec![("read".to_string(), input.seconds)];
+        labels.write(&self.targets, || Ok(()))?;
+        let printed = labels.printed(&self.targets)?;
+        let mut stages = vec![("read".to_string(), table.facts.seconds)];
         stages.extend(found.seconds.iter().cloned());
         stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
         watch.finish();
         let warnings = vocabulary::warnings(&found.warnings, &[]);
-        let report = Report {
-            command: "cluster",
-            version: env!("CARGO_PKG_VERSION"),
-            input,
+        let report = BaselineReport {
+            input: table.facts,
             method: self.method.name(),
             settings: method.settings(),
             seed: self.run.seed,
             threads_used: report::threads(self.run.threads),
-            clusters: ClusterFacts::new(&found.labels, found.n_clusters),
+            clusters: ClusterFacts::of_labels(&found.labels, found.n_clusters),
             seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
             scores,
             output: self.targets.labels.as_ref(),
             warnings: &warnings,
-            labels: rows.inline(&self.targets),
+            labels: printed.as_deref(),
         };
-        if talk.json {
-            return Ok(output::print_json(&report)?);
+        if output.json {
+            return Ok(output::print_run("cluster", &report)?);
         }
-        let mut card = report.card();
-        card.warnings(report.warnings);
-        rows.show(&self.targets, talk, &card)
+        show(printed.as_deref(), output, &report.summary())
     }
 }
 
-impl Report<'_> {
-    fn card(&self) -> Card {
-        let mut card = Card::new(self.input.text("feature"));
+impl BaselineReport<'_> {
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::new(self.input.text("feature"));
         let settings: Vec<String> =
             self.settings.iter().map(|s| format!("{} {}", s.name, s.value)).collect();
-        card.line("method", format!("{}: {}", self.method, settings.join(", ")));
-        card.line("run", format!("seed {}, {}", self.seed, plural(self.threads_used, "thread")));
-        self.clusters.tell("clusters", &mut card);
+        summary.line("method", format!("{}: {}", self.method, settings.join(", ")));
+        summary.line("run", format!("seed {}, {}", self.seed, plural(self.threads_used, "thread")));
+        self.clusters.write("clusters", &mut summary);
         if let Some(scores) = &self.scores {
-            scores.tell(&mut card);
+            scores.write(&mut summary);
         }
-        self.seconds.tell(&mut card);
-        if let Some(path) = self.output {
-            card.line("labels", path.display().to_string());
-        }
-        card
+        self.seconds.write(&mut summary);
+        summary.paths(&[("labels", self.output)]);
+        summary.warnings(self.warnings);
+        summary
     }
 }

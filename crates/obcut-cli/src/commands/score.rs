@@ -8,10 +8,10 @@ use obcut::metrics::{self, Average};
 use obcut_data::{LoadOptions, Source, Truth};
 use serde::Serialize;
 
-use crate::args::{INPUT, TableArgs, Talk, source};
-use crate::failure::Fault;
-use crate::output::{self, Card, TABLE_LIMIT, plural};
-use crate::report::same_length;
+use crate::args::{INPUT, OutputArgs, TableArgs, source};
+use crate::failure::CliError;
+use crate::output::{self, Summary, TABLE_LIMIT, plural};
+use crate::report::{contingency, same_length};
 
 /// Compare labels with the true classes.
 #[derive(Args, Debug)]
@@ -36,9 +36,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Agreement as fractions, with stable names.
 #[derive(Serialize)]
-struct Report<'a> {
-    command: &'static str,
-    version: &'static str,
+struct ScoreReport<'a> {
     rows: usize,
     clusters: usize,
     classes: usize,
@@ -60,19 +58,19 @@ struct ContingencyFacts<'a> {
 }
 
 /// Runs the command.
-pub fn run(args: &ScoreArgs, talk: &Talk) -> anyhow::Result<()> {
+pub fn run(args: &ScoreArgs, output: &OutputArgs) -> anyhow::Result<()> {
     if args.labels == Source::Stdin && args.truth_file == Source::Stdin {
-        bail!(Fault::Usage("labels and truth cannot both be standard input".into()));
+        bail!(CliError::Usage("labels and truth cannot both be standard input".into()));
     }
     let labels = obcut_data::load_labels(&args.labels)?;
     let truth = load_truth(args)?;
     same_length(labels.codes.len(), truth.codes.len())?;
 
-    let report = Report::new(&labels, &truth)?;
-    if talk.json {
-        return Ok(output::print_json(&report)?);
+    let report = ScoreReport::new(&labels, &truth)?;
+    if output.json {
+        return Ok(output::print_run("score", &report)?);
     }
-    report.card().print_to_stdout()?;
+    report.summary().print_to_stdout()?;
     if labels.names.len() <= TABLE_LIMIT && truth.names.len() <= TABLE_LIMIT {
         let table = output::contingency(&report.contingency.counts, &labels.names, &truth.names);
         write!(std::io::stdout().lock(), "\n{table}")?;
@@ -88,13 +86,11 @@ fn load_truth(args: &ScoreArgs) -> anyhow::Result<Truth> {
     Ok(obcut_data::load_truth(&args.truth_file, &options)?)
 }
 
-impl<'a> Report<'a> {
+impl<'a> ScoreReport<'a> {
     fn new(labels: &'a Truth, truth: &'a Truth) -> anyhow::Result<Self> {
         let (a, b) = (&labels.codes[..], &truth.codes[..]);
         let metrics::Scores { nmi, acc, purity, ari } = metrics::scores(a, b)?;
         Ok(Self {
-            command: "score",
-            version: env!("CARGO_PKG_VERSION"),
             rows: a.len(),
             clusters: labels.names.len(),
             classes: truth.names.len(),
@@ -107,20 +103,20 @@ impl<'a> Report<'a> {
             contingency: ContingencyFacts {
                 clusters: &labels.names,
                 classes: &truth.names,
-                counts: counts(labels, truth),
+                counts: contingency(a, labels.names.len(), truth),
             },
         })
     }
 
-    fn card(&self) -> Card {
-        let mut card = Card::new(format!(
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::new(format!(
             "{}, {}, {}",
             plural(self.rows, "row"),
             plural(self.clusters, "cluster"),
             if self.classes == 1 { "1 class".into() } else { format!("{} classes", self.classes) }
         ));
         let percent = |x: f64| format!("{:.2} %", 100.0 * x);
-        card.line(
+        summary.line(
             "NMI",
             format!(
                 "{} (arithmetic {}, geometric {})",
@@ -129,18 +125,9 @@ impl<'a> Report<'a> {
                 percent(self.nmi_geometric)
             ),
         );
-        card.line("ACC", percent(self.acc));
-        card.line("purity", percent(self.purity));
-        card.line("ARI", percent(self.ari));
-        card
+        summary.line("ACC", percent(self.acc));
+        summary.line("purity", percent(self.purity));
+        summary.line("ARI", percent(self.ari));
+        summary
     }
-}
-
-/// Rows per pair of cluster and class.
-pub fn counts(labels: &Truth, truth: &Truth) -> Vec<Vec<u64>> {
-    let mut counts = vec![vec![0; truth.names.len()]; labels.names.len()];
-    for (&label, &class) in labels.codes.iter().zip(&truth.codes) {
-        counts[label as usize][class as usize] += 1;
-    }
-    counts
 }

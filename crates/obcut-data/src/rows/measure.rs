@@ -81,7 +81,7 @@ fn measure_one(source: &Source, options: &LoadOptions) -> Result<Measure, Error>
     match input.format {
         Format::Csv | Format::Tsv => {
             let (is_packed, length) = (input.plain.is_none(), input.file_length.unwrap_or(0));
-            let rows = csv::Rows::open(input, options)?;
+            let rows = csv::CsvRows::open(input, options)?;
             let (cols, taken) = (rows.selection.features.len(), rows.taken.clone());
             let (n_rows, n_bytes, is_all) = rows.sample(SAMPLE)?;
             let rows = match is_all {

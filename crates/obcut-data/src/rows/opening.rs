@@ -31,10 +31,10 @@ pub(crate) enum Body {
     /// An array behind a packing or a pipe.
     Packed { grid: Grid, selection: Option<Selection>, input: Input },
     /// Text.
-    Text(Box<csv::Rows>),
+    Text(Box<csv::CsvRows>),
     /// Columns.
     #[cfg(feature = "parquet")]
-    Parquet(Box<crate::parquet::Rows>),
+    Parquet(Box<crate::parquet::ParquetRows>),
     /// To be opened again when its turn comes.
     Later,
 }
@@ -46,7 +46,7 @@ impl Opening {
             Format::Npy => Self::array(input, options),
             Format::Csv | Format::Tsv => {
                 let (name, format) = (input.name.clone(), input.format);
-                let rows = csv::Rows::open(input, options)?;
+                let rows = csv::CsvRows::open(input, options)?;
                 Ok(Self {
                     name,
                     format,
@@ -61,7 +61,7 @@ impl Opening {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
                 let name = input.name.clone();
-                let rows = crate::parquet::Rows::open(input, options)?;
+                let rows = crate::parquet::ParquetRows::open(input, options)?;
                 Ok(Self {
                     name,
                     format: Format::Parquet,

@@ -60,7 +60,7 @@ pub struct Lines {
 
 /// Where the points are drawn and what is said of them, for hover.
 #[derive(Serialize)]
-struct Spots {
+struct LineSpots {
     x: Vec<f64>,
     y: Vec<f64>,
     series: Vec<usize>,
@@ -110,7 +110,7 @@ impl Lines {
         };
         let frame = Frame { right: 14.0, ..Frame::for_scale(230.0, &y_scale) };
         let mut out = frame.y_axis(&y_scale, &self.y) + &frame.x_axis(&x_scale, &self.x, false);
-        let mut spots = Spots { x: vec![], y: vec![], series: vec![], text: vec![] };
+        let mut spots = LineSpots { x: vec![], y: vec![], series: vec![], text: vec![] };
         for (i, line) in self.lines.iter().enumerate() {
             let shown = |p: &&(f64, f64)| {
                 p.0.is_finite() && p.1.is_finite() && (!log_x || p.0 > 0.0) && (!log_y || p.1 > 0.0)

@@ -48,7 +48,7 @@ pub struct Scatter {
 
 /// The same for the script: places in units of the drawing.
 #[derive(Serialize)]
-struct Spots<'a> {
+struct ScatterSpots<'a> {
     x: Vec<f64>,
     y: Vec<f64>,
     series: &'a [usize],
@@ -88,7 +88,8 @@ impl Scatter {
         }
         let more = " data-hover tabindex=\"0\"";
         let drawing = svg(WIDTH, frame.height, &self.description(), more, &out);
-        let spots = Spots { x: xs, y: ys, series: &self.points.series, fields: &self.fields };
+        let spots =
+            ScatterSpots { x: xs, y: ys, series: &self.points.series, fields: &self.fields };
         let slots: Vec<usize> = (0..self.series.len()).collect();
         let legend = legend(&self.series, &slots);
         figure("scatter", &self.caption, &format!("{drawing}{}{legend}", data("spots", &spots)))

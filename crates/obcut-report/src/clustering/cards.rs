@@ -72,11 +72,11 @@ fn card(facts: &Clustering, j: usize) -> String {
             .collect();
         out += &format!("<dl>{rows}</dl>");
     }
-    let typical = facts.sketch.as_ref().and_then(|sketch| sketch.typical.get(j));
+    let typical = facts.rows.as_ref().and_then(|rows| rows.typical.get(j));
     if let Some(rows) = typical.filter(|rows| !rows.is_empty()) {
         let rows: Vec<String> = rows.iter().map(|&row| count(row as usize)).collect();
         let word = if rows.len() == 1 { "row" } else { "rows" };
-        let among = match facts.sketch.as_ref().and_then(|sketch| sketch.looked_at) {
+        let among = match facts.rows.as_ref().and_then(|rows| rows.looked_at) {
             Some(n) => format!(" among {}", plural(n, "row")),
             None => String::new(),
         };

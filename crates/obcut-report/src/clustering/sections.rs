@@ -8,7 +8,7 @@ use crate::chart::{
 use crate::html::{Html, text};
 use crate::number::{count, number, percent, plural, seconds, significant};
 use crate::page::Section;
-use crate::sketch::{Links, Map, Margins};
+use crate::report_data::{Links, Map, Margins};
 
 /// Sizes, with a table of all clusters.
 pub fn sizes(facts: &Clustering) -> Option<Section> {
@@ -73,7 +73,7 @@ fn cluster_table(facts: &Clustering) -> Table {
     let n = facts.n_rows().max(1) as f64;
     // Weights are worth a column when they are not all 1.
     let weighted = clusters.iter().any(|c| c.weight != c.rows as f64);
-    let means = facts.sketch.as_ref().and_then(|s| s.margins.as_ref()).map(|m| &m.means);
+    let means = facts.rows.as_ref().and_then(|s| s.margins.as_ref()).map(|m| &m.means);
     let mut columns =
         vec![Column::numbers("cluster"), Column::numbers("rows"), Column::numbers("share")];
     if weighted {
@@ -123,7 +123,7 @@ fn cluster_table(facts: &Clustering) -> Table {
         }));
         row
     });
-    let looked_at = facts.sketch.as_ref().and_then(|sketch| sketch.looked_at);
+    let looked_at = facts.rows.as_ref().and_then(|rows| rows.looked_at);
     let sampled = match looked_at.filter(|_| means.is_some()) {
         Some(n) => format!(" Mean margins are of {}.", plural(n, "row")),
         None => String::new(),
@@ -155,13 +155,13 @@ pub(super) fn signed(value: f64, decimals: usize) -> String {
 
 /// The map and the graph.
 pub fn rows(facts: &Clustering) -> Option<Section> {
-    let Some(sketch) = &facts.sketch else {
+    let Some(rows) = &facts.rows else {
         let note = "This page was written without the rows, so the map, the graph and the margins are missing. In Python, pass the rows to add them: model.report(path, X).";
         let body = Html::trusted(format!("<p class=\"note\">{}</p>", text(note)));
         return Some(Section::new("Map and graph", "", [body]));
     };
-    let links = links(facts, &sketch.links);
-    let parts = [map(facts, &sketch.map, sketch.n_rows).html(), links.html()];
+    let links = links(facts, &rows.links);
+    let parts = [map(facts, &rows.map, rows.n_rows).html(), links.html()];
     Some(Section::new("Map and graph", "", parts))
 }
 
@@ -233,13 +233,13 @@ fn links(facts: &Clustering, links: &Links) -> Blocks {
 
 /// Margins, and the rows that could as well be elsewhere.
 pub fn certainty(facts: &Clustering) -> Option<Section> {
-    let sketch = facts.sketch.as_ref()?;
-    let margins = sketch.margins.as_ref()?;
+    let rows = facts.rows.as_ref()?;
+    let margins = rows.margins.as_ref()?;
     let lead = "The margin of a row is how much better its cluster is than the second best: 0 on the border, the larger the surer. It compares rows of one clustering.";
     Some(Section::new(
         "How sure",
         lead,
-        [histogram(margins, sketch.looked_at).html(), uncertain(margins, sketch.looked_at).html()],
+        [histogram(margins, rows.looked_at).html(), uncertain(margins, rows.looked_at).html()],
     ))
 }
 

@@ -6,8 +6,8 @@ use super::*;
 fn page(samples: &Samples<'_>, params: &Params, names: Vec<String>) -> String {
     let mut found = fit(samples, None, params, &Silent).unwrap();
     found.model.set_feature_names(names);
-    let sketch = Sketch::of_fit(&found, samples, None, params.threads, &Silent).unwrap();
-    let mut facts = Clustering { sketch: Some(sketch), ..Clustering::of_fit(&found) };
+    let rows = ReportData::of_fit(&found, samples, None, params.threads, &Silent).unwrap();
+    let mut facts = Clustering { rows: Some(rows), ..Clustering::of_fit(&found) };
     facts.seconds.clear();
     facts.settings.retain(|(name, _)| name != "threads");
     clustering(&facts)

@@ -1,6 +1,6 @@
 //! What a page says about rows, in a size that does not grow with their number.
 //!
-//! A sketch is computed from the rows when a page is asked for: some thousand rows on the map, the picture of their
+//! The data is computed from the rows when a page is asked for: some thousand rows on the map, the picture of their
 //! links, a histogram of all margins, and a few rows by number.
 
 mod rows;
@@ -25,7 +25,7 @@ const TYPICAL: usize = 5;
 
 /// What depends on the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sketch {
+pub struct ReportData {
     /// Rows there are.
     pub n_rows: usize,
     /// Rows that were looked at, where they are fewer: tables that are read in pieces.
@@ -111,8 +111,8 @@ pub struct Labelled<'a> {
     pub weights: Option<&'a [f64]>,
 }
 
-impl Sketch {
-    /// Sketches the rows of a fit.
+impl ReportData {
+    /// Describes the rows of a fit.
     ///
     /// # Errors
     /// When rows do not fit the model, or the observer cancels.
@@ -127,7 +127,7 @@ impl Sketch {
         Self::new(&fit.model, &rows, threads, observer)
     }
 
-    /// Sketches any rows by a model, which labels them first.
+    /// Describes any rows by a model, which labels them first.
     ///
     /// # Errors
     /// When rows do not fit the model, or the observer cancels.
@@ -145,7 +145,7 @@ impl Sketch {
         Self::new(model, &rows, threads, observer)
     }
 
-    /// Sketches a table that is read in pieces, by some of its rows: their numbers, ascending. About
+    /// Describes a table that is read in pieces by some of its rows: their numbers, ascending. About
     /// [`Self::sample`] of them are enough, and a [`Choice`] finds good ones. `weights` are those of all rows.
     ///
     /// # Errors
@@ -164,23 +164,23 @@ impl Sketch {
         // Where the weight lies elsewhere, these rows count alike.
         let weights = weights.filter(|weights| weights.iter().any(|&weight| weight > 0.0));
         let samples = matrix.samples()?;
-        let mut sketch = Self::of_rows(model, &samples, weights.as_deref(), threads, observer)?;
+        let mut data = Self::of_rows(model, &samples, weights.as_deref(), threads, observer)?;
         let number = |row: &mut u64| *row = rows[*row as usize];
-        sketch.map.rows.iter_mut().for_each(number);
-        sketch.typical.iter_mut().flatten().for_each(number);
-        let uncertain = sketch.margins.iter_mut().flat_map(|margins| &mut margins.uncertain);
+        data.map.rows.iter_mut().for_each(number);
+        data.typical.iter_mut().flatten().for_each(number);
+        let uncertain = data.margins.iter_mut().flat_map(|margins| &mut margins.uncertain);
         uncertain.for_each(|found| number(&mut found.row));
-        sketch.looked_at = (rows.len() < source.n_rows()).then_some(rows.len());
-        sketch.n_rows = source.n_rows();
-        Ok(sketch)
+        data.looked_at = (rows.len() < source.n_rows()).then_some(rows.len());
+        data.n_rows = source.n_rows();
+        Ok(data)
     }
 
-    /// Rows that a sketch of a table in pieces looks at: 20,000, or as many as take about 64 MB.
+    /// Rows that a report on a table in pieces looks at: 20,000, or as many as take about 64 MB.
     pub fn sample(n_features: usize) -> usize {
         (8_000_000 / n_features.max(1)).clamp(1, 20_000)
     }
 
-    /// Sketches labelled rows. The same for any number of threads.
+    /// Describes labelled rows. The result is the same for any number of threads.
     ///
     /// # Errors
     /// When rows do not fit the model, or the observer cancels.

@@ -4,18 +4,18 @@ use obcut::{CsrRef, DenseRef, GraphKind, Ints, Matrix, Params, Silent, fit, synt
 
 use super::*;
 
-fn sketch(data: &synthetic::Labelled, k: usize, threads: usize) -> Sketch {
+fn report_data(data: &synthetic::Labelled, k: usize, threads: usize) -> ReportData {
     let samples = data.matrix.samples().unwrap();
     let params = Params { graph: GraphKind::Distance, threads, ..Params::new(k) };
     let found = fit(&samples, None, &params, &Silent).unwrap();
-    Sketch::of_fit(&found, &samples, None, threads, &Silent).unwrap()
+    ReportData::of_fit(&found, &samples, None, threads, &Silent).unwrap()
 }
 
 #[test]
-fn a_sketch_is_the_same_for_any_number_of_threads() {
+fn the_data_of_a_report_is_the_same_for_any_number_of_threads() {
     let data = synthetic::blobs(8_000, 5, 4, 0.6, 3);
-    let one = sketch(&data, 4, 1);
-    assert_eq!(one, sketch(&data, 4, 3));
+    let one = report_data(&data, 4, 1);
+    assert_eq!(one, report_data(&data, 4, 3));
     assert!(one.map.rows.len() <= MAP_ROWS + 12);
     assert_eq!(one.typical.len(), 4);
     let margins = one.margins.unwrap();
@@ -28,7 +28,7 @@ fn a_sketch_is_the_same_for_any_number_of_threads() {
 #[test]
 fn blocks_of_clear_clusters_lie_on_the_diagonal() {
     let data = synthetic::blobs(900, 3, 3, 0.05, 1);
-    let links = sketch(&data, 3, 1).links;
+    let links = report_data(&data, 3, 1).links;
     assert!(links.row_clusters.is_sorted() && links.column_clusters.is_sorted());
     let inside = |c: &&(u32, u32, f64)| {
         links.row_clusters[c.0 as usize] == links.column_clusters[c.1 as usize]
@@ -38,19 +38,19 @@ fn blocks_of_clear_clusters_lie_on_the_diagonal() {
 }
 
 #[test]
-fn one_cluster_and_one_feature_have_a_sketch() {
+fn one_cluster_and_one_feature_have_a_report() {
     let x: Vec<f64> = (0..60).map(f64::from).collect();
     let samples = DenseRef::new(&x, 60, 1).unwrap().into();
     for k in [1, 2] {
         let found = fit(&samples, None, &Params::new(k), &Silent).unwrap();
-        let sketch = Sketch::of_fit(&found, &samples, None, 1, &Silent).unwrap();
-        assert_eq!(sketch.margins.is_none(), k == 1);
-        assert_eq!(sketch.map.rows.len(), 60);
+        let found_data = ReportData::of_fit(&found, &samples, None, 1, &Silent).unwrap();
+        assert_eq!(found_data.margins.is_none(), k == 1);
+        assert_eq!(found_data.map.rows.len(), 60);
     }
 }
 
 #[test]
-fn sparse_rows_and_rows_by_a_model_give_the_same_sketch() {
+fn sparse_rows_and_rows_by_a_model_give_the_same_report() {
     let x: Vec<f64> = (0..120).flat_map(|i| [f64::from(i % 4), f64::from(i / 60) * 50.0]).collect();
     let dense: Samples<'_> = DenseRef::new(&x, 120, 2).unwrap().into();
     let offsets: Vec<i64> = (0..=120).map(|i| 2 * i).collect();
@@ -58,8 +58,8 @@ fn sparse_rows_and_rows_by_a_model_give_the_same_sketch() {
     let sparse: Samples<'_> =
         CsrRef::new(Ints::I64(&offsets), Ints::I64(&columns), &x, 2).unwrap().into();
     let found = fit(&sparse, None, &Params::new(2), &Silent).unwrap();
-    let a = Sketch::of_fit(&found, &sparse, None, 1, &Silent).unwrap();
-    let b = Sketch::of_rows(&found.model, &dense, None, 1, &Silent).unwrap();
+    let a = ReportData::of_fit(&found, &sparse, None, 1, &Silent).unwrap();
+    let b = ReportData::of_rows(&found.model, &dense, None, 1, &Silent).unwrap();
     assert_eq!((a.map.rows, a.map.labels, a.typical), (b.map.rows, b.map.labels, b.typical));
 }
 
@@ -101,10 +101,11 @@ fn rows_in_pieces_keep_their_numbers() {
     let found = fit(&samples, None, &params, &Silent).unwrap();
     let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("double precision") };
     let source = Apart(values, 5);
-    let of =
-        |rows: &[u64]| Sketch::of_source(&found.model, &source, rows, None, 2, &Silent).unwrap();
+    let of = |rows: &[u64]| {
+        ReportData::of_source(&found.model, &source, rows, None, 2, &Silent).unwrap()
+    };
     let all: Vec<u64> = (0..9_000).collect();
-    assert_eq!(of(&all), Sketch::of_fit(&found, &samples, None, 1, &Silent).unwrap());
+    assert_eq!(of(&all), ReportData::of_fit(&found, &samples, None, 1, &Silent).unwrap());
 
     let sizes: Vec<usize> =
         (0..4).map(|j| found.labels.iter().filter(|&&label| label == j).count()).collect();
@@ -123,12 +124,12 @@ fn rows_in_pieces_keep_their_numbers() {
     }
     let nothing = vec![0.0; 9_000];
     let zero = Some(nothing.as_slice());
-    let alike = Sketch::of_source(&found.model, &source, &chosen, zero, 2, &Silent).unwrap();
+    let alike = ReportData::of_source(&found.model, &source, &chosen, zero, 2, &Silent).unwrap();
     assert_eq!(alike, some);
     // Weights move the means, and with them what is typical: to the right, where the first feature is large.
     let heavy: Vec<f64> = values.chunks_exact(5).map(|row| (4.0 * row[0]).exp()).collect();
     let weights = Some(heavy.as_slice());
-    let right = Sketch::of_source(&found.model, &source, &chosen, weights, 2, &Silent).unwrap();
+    let right = ReportData::of_source(&found.model, &source, &chosen, weights, 2, &Silent).unwrap();
     let first = |rows: &[u64]| rows.iter().map(|&row| values[row as usize * 5]).sum::<f64>();
     for (moved, plain) in right.typical.iter().zip(&some.typical) {
         assert!(first(moved) > first(plain));

@@ -1,0 +1,220 @@
+//! The labels and the state of a run on a table that is read in pieces.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+use obcut::large::Store;
+use obcut::{Error, RowScore};
+use obcut_data::{LoadOptions, Source};
+use serde::{Deserialize, Serialize};
+
+use crate::args::large::CheckpointArgs;
+use crate::failure::CliError;
+use crate::interrupt;
+use crate::labels::LabelSpool;
+
+/// Names of the files of a checkpoint.
+const STATE: &str = "state";
+const NEW_STATE: &str = "state.new";
+const LABELS: &str = "labels";
+/// Processes that worked on the run, one per line.
+const PROCESSES: &str = "processes";
+/// First line of a state, for people and to tell formats apart.
+const FORMAT: u32 = 2;
+
+/// What a state belongs to.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct StateHeader {
+    obcut_checkpoint: u32,
+    /// Name, length and time of change of every file.
+    files: Vec<(String, u64, u128)>,
+    /// How they are read.
+    options: String,
+    with_margins: bool,
+}
+
+/// Takes labels and states of a run.
+pub struct Checkpoint {
+    /// The labels.
+    pub spool: LabelSpool,
+    folder: Option<PathBuf>,
+    header: StateHeader,
+    every: Duration,
+    last: Mutex<Instant>,
+    /// The state to go on from.
+    pub saved: Option<Vec<u8>>,
+}
+
+impl Checkpoint {
+    /// Labels go to the folder of the checkpoint, if there is one, else to the scratch folder.
+    pub fn new(
+        args: &CheckpointArgs,
+        scratch: Option<&Path>,
+        (sources, options): (&[Source], &LoadOptions),
+        shape: (usize, bool),
+    ) -> anyhow::Result<Self> {
+        if args.checkpoint.is_some() && sources.contains(&Source::Stdin) {
+            bail!(CliError::Usage(
+                "--checkpoint needs a table that can be read again, not '-'".into()
+            ));
+        }
+        let header = StateHeader {
+            obcut_checkpoint: FORMAT,
+            files: stamps(sources)?,
+            options: format!("{options:?}"),
+            with_margins: shape.1,
+        };
+        let (spool, saved) = match &args.checkpoint {
+            None => {
+                let folder = scratch.map_or_else(std::env::temp_dir, Path::to_path_buf);
+                (LabelSpool::unnamed(&folder, shape)?, None)
+            }
+            Some(folder) => {
+                let told = || format!("the checkpoint folder {}", folder.display());
+                fs::create_dir_all(folder).with_context(told)?;
+                let saved = saved(folder, &header, args.resume)?;
+                let file = OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .create(true)
+                    .truncate(saved.is_none())
+                    .open(folder.join(LABELS))
+                    .with_context(told)?;
+                if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                    bail!(CliError::Usage(format!(
+                        "another run works on {}; wait for it, or name another folder",
+                        folder.display()
+                    )));
+                }
+                (LabelSpool::new(file, shape), saved)
+            }
+        };
+        Ok(Self {
+            spool,
+            folder: args.checkpoint.clone(),
+            header,
+            every: Duration::try_from_secs_f64(args.checkpoint_seconds.max(0.0))
+                .unwrap_or(Duration::MAX),
+            last: Mutex::new(Instant::now()),
+            saved,
+        })
+    }
+
+    /// Removes what killed runs left half written beside the outputs, and notes this one.
+    pub fn tidy<'a>(&self, outputs: impl Iterator<Item = &'a PathBuf>) -> anyhow::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let path = folder.join(PROCESSES);
+        let mut text = fs::read_to_string(&path).unwrap_or_default();
+        let processes: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        for output in outputs {
+            processes.iter().for_each(|&process| obcut_data::remove_parts(output, process));
+        }
+        text += &format!("{}\n", std::process::id());
+        fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+
+    /// Takes the state away.
+    pub fn clear(&self) {
+        if let Some(folder) = &self.folder {
+            // What stays behind does no harm.
+            for name in [STATE, NEW_STATE, LABELS, PROCESSES] {
+                let _ = fs::remove_file(folder.join(name));
+            }
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    fn write(&self, folder: &Path, state: &[u8]) -> io::Result<()> {
+        // What the state says is done must be on the disk first.
+        self.spool.sync()?;
+        // Always of one name: what a kill leaves half written is written over the next time.
+        let path = folder.join(NEW_STATE);
+        let mut file = File::create(&path)?;
+        serde_json::to_writer(&mut file, &self.header)?;
+        file.write_all(b"\n")?;
+        file.write_all(state)?;
+        file.sync_all()?;
+        fs::rename(path, folder.join(STATE))
+    }
+}
+
+impl Store for Checkpoint {
+    fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+        self.spool.write(first, rows).map_err(|source| {
+            let action = "write labels to the scratch file".into();
+            Error::Io { action, source }
+        })
+    }
+
+    fn is_due(&self) -> bool {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        self.keeps() && last.elapsed() >= self.every
+    }
+
+    fn keeps(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    fn save(&self, state: &[u8]) -> Result<(), Error> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let saved = interrupt::saving(|| self.write(folder, state));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        saved.map_err(|source| {
+            let action = format!("save the state of the run to {}", folder.display());
+            Error::Io { action, source }
+        })
+    }
+}
+
+/// Name, length and time of change of files.
+fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u128)>> {
+    let stamp = |source: &Source| -> anyhow::Result<(String, u64, u128)> {
+        let Source::Path(path) = source else { return Ok((source.display(), 0, 0)) };
+        let meta = fs::metadata(path).with_context(|| source.display())?;
+        let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Ok((source.display(), meta.len(), changed.map_or(0, |time| time.as_nanos())))
+    };
+    sources.iter().map(stamp).collect()
+}
+
+/// The state in a folder, if the run is to go on from one.
+fn saved(folder: &Path, header: &StateHeader, resume: bool) -> anyhow::Result<Option<Vec<u8>>> {
+    let path = folder.join(STATE);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        // It ended before the first state was saved: the same labels come from the beginning.
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(cause).with_context(|| path.display().to_string()),
+    };
+    if !resume {
+        bail!(CliError::Usage(format!(
+            "{} holds the state of an unfinished run; go on from it with --resume, or remove the folder",
+            folder.display()
+        )));
+    }
+    let cut = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+    let found: Option<StateHeader> = serde_json::from_slice(&bytes[..cut]).ok();
+    match found {
+        Some(found) if found == *header => Ok(Some(bytes[(cut + 1).min(bytes.len())..].to_vec())),
+        Some(found) if found.obcut_checkpoint != FORMAT => bail!(CliError::Usage(format!(
+            "the state in {} is of another version of obcut; finish the run with that one, or remove the folder",
+            folder.display()
+        ))),
+        Some(found) => {
+            let names: Vec<&str> = found.files.iter().map(|file| &file.0[..]).collect();
+            bail!(CliError::Usage(format!(
+                "the state in {} is of {}, as it was then, or of a run with other outputs; give the same files and options, or remove the folder",
+                folder.display(),
+                names.join(", ")
+            )))
+        }
+        None => bail!(CliError::Data(format!(
+            "{} is no state of a run; remove the folder and start anew",
+            path.display()
+        ))),
+    }
+}
