@@ -1,13 +1,15 @@
 //! Matrices and labels as Python holds them, read in place.
 
-use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use obcut::{CsrRef, DenseRef, Ints, Samples};
-use pyo3::exceptions::PyValueError;
+use numpy::{
+    Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use obcut::{CsrRef, DenseRef, Ints, Matrix, Samples};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// A matrix: a C-contiguous array, or the tuple (indptr, indices, data, n_columns) of sparse rows.
 #[derive(FromPyObject)]
-pub enum Table<'py> {
+pub enum ArrayTable<'py> {
     Dense32(PyReadonlyArray2<'py, f32>),
     Dense64(PyReadonlyArray2<'py, f64>),
     Sparse32(Indices<'py>, Indices<'py>, PyReadonlyArray1<'py, f32>, usize),
@@ -21,7 +23,7 @@ pub enum Indices<'py> {
     Long(PyReadonlyArray1<'py, i64>),
 }
 
-impl Table<'_> {
+impl ArrayTable<'_> {
     /// Borrows the matrix.
     pub fn samples(&self) -> PyResult<Samples<'_>> {
         Ok(match self {
@@ -66,6 +68,19 @@ fn sparse<'a, T: Element + Copy>(
 ) -> PyResult<CsrRef<'a, T>> {
     CsrRef::new(offsets.ints()?, columns.ints()?, values.as_slice()?, n_cols)
         .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A dense matrix as an array, without a copy of its values.
+pub fn dense_array(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match matrix {
+        Matrix::Dense32 { values, n_rows, n_cols } => {
+            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+        }
+        Matrix::Dense64 { values, n_rows, n_cols } => {
+            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+        }
+        _ => return Err(PyTypeError::new_err("only dense matrices become arrays")),
+    })
 }
 
 /// Labels as scikit-learn returns them.

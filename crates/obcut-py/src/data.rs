@@ -1,12 +1,11 @@
 //! Data: the digits that are shipped, and the generators.
 
-use numpy::{PyArray1, PyArrayMethods};
-use obcut::Matrix;
+use numpy::PyArray1;
 use obcut::synthetic::{self, Labelled};
-use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileExistsError, PyOSError};
 use pyo3::prelude::*;
 
-use crate::arrays::labels;
+use crate::arrays::{dense_array, labels};
 use crate::settings::Keywords;
 use obcut::params::spell;
 
@@ -83,16 +82,7 @@ pub fn mixture(
 }
 
 fn pair(py: Python<'_>, data: Labelled) -> PyResult<Pair<'_>> {
-    let rows = match data.matrix {
-        Matrix::Dense32 { values, n_rows, n_cols } => {
-            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-        }
-        Matrix::Dense64 { values, n_rows, n_cols } => {
-            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-        }
-        _ => return Err(PyValueError::new_err("the generators make dense tables")),
-    };
-    Ok((rows, labels(py, data.labels)))
+    Ok((dense_array(py, data.matrix)?, labels(py, data.labels)))
 }
 
 /// A file that cannot be read or written, as Python raises it.

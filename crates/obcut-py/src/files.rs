@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use numpy::{PyArray1, PyArrayMethods};
-use obcut::{Matrix, RowSource};
+use obcut::RowSource;
 use obcut_data::{Error, LoadOptions, RowTable, Source};
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
+use crate::arrays::dense_array;
 use crate::errors::raised;
 use crate::settings::Keywords;
 use obcut::params::spell;
@@ -16,7 +16,7 @@ use obcut::params::spell;
 /// A table in a file, a folder or the files of a pattern: NPY, Parquet, CSV. Slices of its rows are
 /// arrays. `needed` are names of columns to take, in this order.
 #[pyclass(frozen, module = "obcut._core")]
-pub struct RowFile(RowTable);
+pub struct RowFile(pub(crate) RowTable);
 
 #[pymethods]
 impl RowFile {
@@ -69,14 +69,6 @@ impl RowFile {
             return Err(PyTypeError::new_err("only rows that follow each other can be read"));
         }
         let (start, end) = (at.start as usize, (at.start + at.slicelength as isize) as usize);
-        Ok(match py.detach(|| self.0.read(start..end)).map_err(raised)? {
-            Matrix::Dense32 { values, n_rows, n_cols } => {
-                PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-            }
-            Matrix::Dense64 { values, n_rows, n_cols } => {
-                PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-            }
-            _ => return Err(PyTypeError::new_err("files are read as dense rows")),
-        })
+        dense_array(py, py.detach(|| self.0.read(start..end)).map_err(raised)?)
     }
 }

@@ -16,6 +16,7 @@ mod metrics;
 mod model;
 mod page;
 mod settings;
+mod table;
 mod watch;
 
 use std::ffi::OsString;
@@ -31,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::fit::{cut, fit};
     #[pymodule_export]
-    use super::large::{Large, fit_rows, is_large, merge, predict_rows, run_task};
+    use super::large::{Large, is_large, merge, run_task};
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
@@ -39,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::metrics::{ami, nmi, scores};
     #[pymodule_export]
-    use super::model::Model;
+    use super::model::PyModel;
     #[pymodule_export]
     use super::page::report;
     #[pymodule_export]

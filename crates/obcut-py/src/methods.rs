@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
-use crate::arrays::{Table, labels};
+use crate::arrays::{ArrayTable, labels};
 use crate::errors::wrong;
 use crate::settings::worded;
 use crate::watch::watched;
@@ -45,7 +45,7 @@ pub fn method_table() -> String {
 #[pyo3(signature = (table, method, n_clusters, settings, *, seed, threads, memory=None, listener=None))]
 pub fn cluster<'py>(
     py: Python<'py>,
-    table: Table<'py>,
+    table: ArrayTable<'py>,
     method: &str,
     n_clusters: usize,
     settings: Vec<(String, String)>,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ __all__ = [
     "cut",
     "digits",
     "fit",
-    "fit_rows",
     "is_large",
     "main",
     "merge",
@@ -29,7 +28,6 @@ __all__ = [
     "moons",
     "nmi",
     "parameter_table",
-    "predict_rows",
     "report",
     "rings",
     "run_task",
@@ -39,7 +37,7 @@ __all__ = [
 
 _Table = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Listener = Callable[[str, int, int, float | None, tuple[int, int]], object]
-_Read = Callable[[Any, Any], NDArray[Any]]
+_Rows: TypeAlias = RowFile | tuple[Callable[[Any, Any], NDArray[Any]], int, int, bool]
 _Labelled = tuple[NDArray[Any], NDArray[np.int32]]
 
 @final
@@ -76,20 +74,20 @@ class Model:
     def anchor_labels(self) -> NDArray[np.int32]: ...
     @property
     def column_labels(self) -> NDArray[np.int32]: ...
-    def predict(self, table: _Table, threads: int = 1) -> NDArray[np.int32]: ...
-    def confidence(self, table: _Table, threads: int = 1) -> NDArray[np.float64]: ...
-    def outlier_scores(self, table: _Table, threads: int = 1) -> NDArray[np.float64]: ...
-    def predict_proba(self, table: _Table, threads: int = 1) -> NDArray[np.float64]: ...
+    def predict(self, table: _Table | _Rows, threads: int = 1) -> NDArray[np.int32]: ...
+    def confidence(self, table: _Table | _Rows, threads: int = 1) -> NDArray[np.float64]: ...
+    def outlier_scores(self, table: _Table | _Rows, threads: int = 1) -> NDArray[np.float64]: ...
+    def predict_proba(self, table: _Table | _Rows, threads: int = 1) -> NDArray[np.float64]: ...
     @property
     def noise_threshold(self) -> float | None: ...
     def score(self, table: _Table, weights: NDArray[np.float64] | None = None, threads: int = 1) -> float: ...
     def plane(self, table: _Table, threads: int = 1) -> NDArray[np.float64]: ...
     def transform(
-        self, table: _Table, threads: int = 1
+        self, table: _Table | _Rows, threads: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
 
 def fit(
-    table: _Table,
+    table: _Table | _Rows,
     settings: str,
     *,
     paper: bool = False,
@@ -137,31 +135,13 @@ def is_large(
 ) -> bool: ...
 def run_task(task: bytes, pieces: Sequence[tuple[_Table, NDArray[np.float64] | None, int]]) -> bytes: ...
 def merge(results: Sequence[bytes]) -> bytes: ...
-def fit_rows(
-    read: _Read,
-    n_rows: int,
-    n_cols: int,
-    settings: str,
-    *,
-    single: bool,
-    paper: bool = False,
-    weights: NDArray[np.float64] | None = None,
-    init: Sequence[int] | None = None,
-    anchors: NDArray[np.float64] | None = None,
-    names: Sequence[str] | None = None,
-    listener: _Listener | None = None,
-) -> dict[str, Any]: ...
-def predict_rows(
-    model: Model, read: _Read, n_rows: int, n_cols: int, *, single: bool, threads: int = 1
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
 def report(
     model: Model,
     path: str | PathLike[str],
     *,
     overwrite: bool,
     facts: str | None = None,
-    table: _Table | None = None,
-    rows: tuple[_Read, int, int, bool] | None = None,
+    table: _Table | _Rows | None = None,
     weights: NDArray[np.float64] | None = None,
     title: str | None = None,
     command: str | None = None,

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from obcut import _core
 from obcut._input import (
-    Rows,
+    BatchedRows,
     check_enough_rows,
     engine_table,
     load,
@@ -172,17 +172,12 @@ class OBCut(
         """
         X = read_input(self, X, reset=True)
         plan = self._plan(*X.shape)
-        if isinstance(X, Rows) and not self._is_large(plan, *X.shape):
+        if isinstance(X, BatchedRows) and not self._is_large(plan, *X.shape):
             X = load(self, X)
         weights = read_weights(sample_weight, X)
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         with listening(self, X, sample_weight) as listener:
-            plan |= {"weights": weights, "names": names, "listener": listener}
-            if isinstance(X, Rows):
-                n_rows, n_cols = X.shape
-                found = _core.fit_rows(X.read, n_rows=n_rows, n_cols=n_cols, single=X.is_single, **plan)
-            else:
-                found = _core.fit(engine_table(X), **plan)
+            found = _core.fit(engine_table(X), weights=weights, names=names, listener=listener, **plan)
         self._keep(found)
         return self
 
@@ -280,8 +275,6 @@ class OBCut(
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            return self._labelled(X)[0]
         return self._model.predict(engine_table(X), threads_of(self.n_jobs))
 
     def transform(self, X: Any) -> Any:
@@ -300,20 +293,12 @@ class OBCut(
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            graph = sp.vstack([self._links(piece) for piece in X.pieces()], format="csr")
-        else:
-            graph = self._links(X)
-        frame = _get_output_config("transform", estimator=self)["dense"] != "default"
-        return graph.toarray() if frame else graph
-
-    def _links(self, X: Any) -> Any:
-        """Links of rows in memory."""
         indptr, indices, data = self._model.transform(engine_table(X), threads_of(self.n_jobs))
         kind = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
         graph = kind((data, indices, indptr), shape=(X.shape[0], self._n_features_out))
         graph.sort_indices()
-        return graph
+        frame = _get_output_config("transform", estimator=self)["dense"] != "default"
+        return graph.toarray() if frame else graph
 
     def score(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> float:
         """Score rows without labels: how well the clusters hold together, and how even they are.
@@ -339,7 +324,7 @@ class OBCut(
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
+        if isinstance(X, BatchedRows):
             X = load(self, X)
         weights = read_weights(sample_weight, X)
         return self._model.score(engine_table(X), weights, threads_of(self.n_jobs))
@@ -359,8 +344,6 @@ class OBCut(
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            return self._labelled(X)[1]
         return self._model.confidence(engine_table(X), threads_of(self.n_jobs))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -379,10 +362,7 @@ class OBCut(
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
-        threads = threads_of(self.n_jobs)
-        if isinstance(X, Rows):
-            return np.concatenate([self._model.predict_proba(engine_table(piece), threads) for piece in X.pieces()])
-        return self._model.predict_proba(engine_table(X), threads)
+        return self._model.predict_proba(engine_table(X), threads_of(self.n_jobs))
 
     def outlier_scores(self, X: Any) -> NDArray[np.float64]:
         """Tell how outlying rows are.
@@ -399,14 +379,7 @@ class OBCut(
         """
         check_is_fitted(self)
         X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            return self._labelled(X)[2]
         return self._model.outlier_scores(engine_table(X), threads_of(self.n_jobs))
-
-    def _labelled(self, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """Labels, confidence and outlier scores of rows that are read piece by piece."""
-        threads = threads_of(self.n_jobs)
-        return _core.predict_rows(self._model, X.read, *X.shape, single=X.is_single, threads=threads)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the model to a file that the command ``obcut predict`` reads as well.
@@ -453,23 +426,18 @@ class OBCut(
             Whether an existing file is replaced.
         """
         check_is_fitted(self)
-        table, rows, weights = None, None, None
+        weights = None
         if X is None and sample_weight is not None:
             raise ValueError("sample_weight are weights of the rows of X: pass X as well.")
         if X is not None:
             X = read_input(self, X, reset=False)
             weights = read_weights(sample_weight, X)
-            if isinstance(X, Rows):
-                rows = (X.read, *X.shape, X.is_single)
-            else:
-                table = engine_table(X)
         _core.report(
             self._model,
             os.fspath(path),
             overwrite=overwrite,
             facts=getattr(self, "_facts", None),
-            table=table,
-            rows=rows,
+            table=None if X is None else engine_table(X),
             weights=weights,
             title=title,
             command=self._command(),

@@ -3,7 +3,6 @@
 import numbers
 import os
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import joblib
@@ -34,15 +33,12 @@ def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = Fals
     )
 
 
-class Rows:
-    """Rows that are read piece by piece from what has `shape`, `dtype` and slices of rows.
+class BatchedRows:
+    """Rows that are read in batches from an object with `shape`, `dtype` and slices of rows.
 
     Single precision, half precision and integers of at most 16 bits come in single
     precision, which holds all of their values; the rest in double.
     """
-
-    #: Numbers in a piece, about.
-    PIECE = 1 << 20
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -68,12 +64,6 @@ class Rows:
             found[at:end] = rows[start[at:end] - first]
         return found
 
-    def pieces(self) -> Iterator[NDArray[Any]]:
-        """All rows, some at a time."""
-        step = max(1, self.PIECE // max(1, self.shape[1]))
-        for start in range(0, self.shape[0], step):
-            yield self.read(start, min(start + step, self.shape[0]))
-
     def all(self) -> NDArray[Any]:
         """All rows at once."""
         return self.read(0, self.shape[0])
@@ -87,12 +77,16 @@ def open_table(path: str | os.PathLike[str], needed: list[str] | None = None) ->
     """What is in a file, without reading it: something that `read_input` takes."""
     name = os.fspath(path)
     if name.endswith(".npy") and os.path.exists(name):
-        return np.load(name, mmap_mode="r", allow_pickle=False)
+        array = np.load(name, mmap_mode="r", allow_pickle=False)
+        if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+            return array
+        # Numbers of other types, or in another order, are converted in batches.
+        return _core.RowFile(name) if _is_sliced(array) else array
     return _core.RowFile(name, needed)
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Check a table, which may be on disk: `Rows` where it is read piece by piece, else as `read_table`."""
+    """Check a table, which may be on disk: `BatchedRows` where it is read in batches, else as `read_table`."""
     if isinstance(X, (str, os.PathLike)):
         known = [] if reset else getattr(estimator, "feature_names_in_", [])
         X = open_table(X, [str(name) for name in known])
@@ -101,7 +95,7 @@ def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
         return read_table(estimator, X, reset=reset, is_checked=not isinstance(X, np.memmap))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead.")
-    rows = Rows(X)
+    rows = BatchedRows(X)
     # scikit-learn looks at the shape only; the engine looks at the values.
     with warnings.catch_warnings():
         # Columns of a file are found by their names when it is opened.
@@ -114,7 +108,7 @@ def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def load(estimator: Any, rows: Rows) -> Any:
+def load(estimator: Any, rows: BatchedRows) -> Any:
     """All rows, checked as a table in memory; the names of their columns stay."""
     table = aligned(rows.all())
     assert_all_finite(table, input_name="X", estimator_name=type(estimator).__name__)
@@ -139,7 +133,7 @@ def _is_sliced(X: Any) -> bool:
 
 def _stand_in(X: Any) -> Any:
     """An array of the same shape that takes no memory."""
-    return np.broadcast_to(np.zeros((), dtype=X.dtype), X.shape) if isinstance(X, Rows) else X
+    return np.broadcast_to(np.zeros((), dtype=X.dtype), X.shape) if isinstance(X, BatchedRows) else X
 
 
 def _is_single(X: Any) -> bool:
@@ -156,7 +150,10 @@ def aligned(array: Any, dtype: Any = None) -> NDArray[Any]:
 
 
 def engine_table(X: Any) -> Any:
-    """The arrays of a checked table: itself, or the parts of a sparse one."""
+    """What the engine reads a checked table from: an array, the parts of a sparse matrix, or rows in batches."""
+    if isinstance(X, BatchedRows):
+        # The engine reads the rows of a file itself.
+        return X.source if isinstance(X.source, _core.RowFile) else (X.read, *X.shape, X.is_single)
     if not sp.issparse(X):
         return aligned(X)
     short = X.indptr.dtype == X.indices.dtype == np.int32
