@@ -183,7 +183,7 @@ def test_frames_and_files_are_read(client, X, expected, tmp_path):
     with pytest.raises(ValueError, match="columns t are not numbers"):
         OBCut(**SETTINGS).fit(table.assign(t="text"))
     for wrong in [X, X.tolist(), sp.csr_array(X)]:
-        with pytest.raises(TypeError, match="no dask array"):
+        with pytest.raises(TypeError, match="not a dask array"):
             OBCut(**SETTINGS).fit(wrong)
 
 

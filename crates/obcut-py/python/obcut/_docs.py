@@ -10,34 +10,54 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+_X = """\
+X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    The rows."""
+_Y = """\
+y : Ignored
+    Not used, present for API consistency by convention."""
+_WEIGHT = """\
+sample_weight : array-like of shape (n_samples,), default=None
+    Weights of the rows."""
+_MODEL = """\
+model : OBCut
+    A fitted estimator."""
+_AX = """\
+ax : matplotlib.axes.Axes or None, default=None
+    The axes to draw in. None creates new axes."""
+
+
+def _section(*parameters: str) -> str:
+    return "\n".join(["Parameters", "----------", *parameters])
+
+
 #: The texts by name.
 TEXTS = {
+    "rows": _section(_X),
+    "rows_alone": _section(_X, _Y),
+    "rows_and_weights": _section(_X, _Y, _WEIGHT),
+    "lazy_rows": """\
+Parameters
+----------
+X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` accepts
+    The rows.""",
+    "drawn_rows": _section(_MODEL, _X, _AX),
+    "sample_weight": _WEIGHT,
     "random_state": """\
 random_state : int, RandomState instance or None, default=None
     Seed of all random choices. An integer is the same as ``--seed`` of the command.""",
     "n_jobs": """\
 n_jobs : int or None, default=None
-    Number of threads. None means 1 unless in a :obj:`joblib.parallel_config` context, -1 means all
-    cores. The result does not depend on it.""",
+    Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
+    context, -1 means all cores. The result does not depend on it.""",
     "verbose": """\
 verbose : int, default=0
     1 shows a progress bar (with tqdm if it is installed), 2 every iteration.""",
-    "X": """\
-X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    The rows.""",
-    "lazy_X": """\
-X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` accepts
-    The rows.""",
-    "y": """\
-y : Ignored
-    Not used, present for API consistency by convention.""",
-    "sample_weight": """\
-sample_weight : array-like of shape (n_samples,), default=None
-    Weights of the rows.""",
+    "y": _Y,
     "copies": """\
 sample_weight : array-like of shape (n_samples,), default=None
-    Weights of the rows. An integer weight has the effect of that many copies of the row. Rows of
-    weight 0 are ignored.""",
+    Weights of the rows. An integer weight counts as that many copies of the row.
+    Rows of weight 0 are ignored.""",
     "self": """\
 self : object
     The fitted estimator.""",
@@ -46,8 +66,8 @@ labels : ndarray of shape (n_samples,)
     Cluster of every row, -1 for noise if `noise` is given.""",
     "links": """\
 B : sparse matrix of shape (n_samples, n_columns)
-    Weights of the links in CSR format. Every row sums to one. If `set_output` asks for a data
-    frame, the result is a dense table.""",
+    Weights of the links in CSR format. Every row sums to one. If `set_output` asks
+    for a data frame, the result is a dense table.""",
     "score": """\
 score : float
     Between 0 and 1; larger is better.""",
@@ -65,6 +85,8 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 y : ndarray of shape (n_samples,)
     The class of every row.""",
     "partitions": """\
+Parameters
+----------
 labels_true : array-like of shape (n_samples,)
     The known classes, as numbers or strings.
 labels_pred : array-like of shape (n_samples,)
@@ -75,12 +97,8 @@ score : float
     "adjusted": """\
 score : float
     1 for equal partitions, about 0 for random ones.""",
-    "model": """\
-model : OBCut
-    A fitted estimator.""",
-    "ax": """\
-ax : matplotlib.axes.Axes or None, default=None
-    The axes to draw in. None creates new axes.""",
+    "model": _MODEL,
+    "ax": _AX,
     "axes": """\
 ax : matplotlib.axes.Axes
     The axes.""",

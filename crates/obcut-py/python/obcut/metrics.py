@@ -36,8 +36,6 @@ def _pair(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[NDArray[np.ui
 def scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float]:
     """Compute the four scores of the paper from one contingency table.
 
-    Parameters
-    ----------
     {partitions}
 
     Returns
@@ -59,8 +57,6 @@ def scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float]:
 def nmi(labels_true: ArrayLike, labels_pred: ArrayLike, *, average_method: str = "max") -> float:
     """Compute the normalized mutual information.
 
-    Parameters
-    ----------
     {partitions}
     average_method : {"max", "arithmetic", "geometric"}, default="max"
         The average of the two entropies that the mutual information is divided by. The
@@ -83,8 +79,6 @@ def nmi(labels_true: ArrayLike, labels_pred: ArrayLike, *, average_method: str =
 def accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Compute the share of correct labels under the best matching of clusters to classes.
 
-    Parameters
-    ----------
     {partitions}
 
     Returns
@@ -106,8 +100,6 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     If every sample is a cluster of its own, the score is 1.
 
-    Parameters
-    ----------
     {partitions}
 
     Returns
@@ -127,8 +119,6 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Compute the adjusted Rand index: agreement on pairs of samples, corrected for chance.
 
-    Parameters
-    ----------
     {partitions}
 
     Returns
@@ -148,8 +138,6 @@ def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Compute the adjusted mutual information: mutual information, corrected for chance.
 
-    Parameters
-    ----------
     {partitions}
 
     Returns

@@ -119,11 +119,7 @@ def graph(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = 2000)
 
     Links within a cluster have the color of the cluster, links between clusters are gray.
 
-    Parameters
-    ----------
-    {model}
-    {X}
-    {ax}
+    {drawn_rows}
     max_rows : int, default=2000
         Maximum number of rows to draw.
 
@@ -161,11 +157,7 @@ def embedding(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = _
     Every cluster is a disc on a circle, and similar clusters are neighbors on it. A row is
     drawn at the mean of its anchors, so uncertain rows lie between the discs.
 
-    Parameters
-    ----------
-    {model}
-    {X}
-    {ax}
+    {drawn_rows}
     max_rows : int, default=20000
         Maximum number of rows to draw.
 
