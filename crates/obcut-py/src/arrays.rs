@@ -1,4 +1,4 @@
-//! Matrices and labels as Python holds them, read in place.
+//! Arrays of NumPy, read in place.
 
 use numpy::{
     Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
@@ -7,7 +7,7 @@ use obcut::{CsrRef, DenseRef, Ints, Matrix, Samples};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// A matrix: a C-contiguous array, or the tuple (indptr, indices, data, n_columns) of sparse rows.
+/// A table in memory: a C-contiguous array, or the tuple (indptr, indices, data, n_columns) of sparse rows.
 #[derive(FromPyObject)]
 pub enum ArrayTable<'py> {
     Dense32(PyReadonlyArray2<'py, f32>),
@@ -16,7 +16,7 @@ pub enum ArrayTable<'py> {
     Sparse64(Indices<'py>, Indices<'py>, PyReadonlyArray1<'py, f64>, usize),
 }
 
-/// Integers of either width.
+/// Indices of sparse rows, in 32 or 64 bits.
 #[derive(FromPyObject)]
 pub enum Indices<'py> {
     Short(PyReadonlyArray1<'py, i32>),
@@ -24,7 +24,7 @@ pub enum Indices<'py> {
 }
 
 impl ArrayTable<'_> {
-    /// Borrows the matrix.
+    /// Borrows the table.
     pub fn samples(&self) -> PyResult<Samples<'_>> {
         Ok(match self {
             Self::Dense32(x) => dense(x)?.into(),
@@ -83,8 +83,8 @@ pub fn dense_array(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyAny>>
     })
 }
 
-/// Labels as scikit-learn returns them.
+/// Labels in the type that scikit-learn uses.
 pub fn labels(py: Python<'_>, labels: Vec<u32>) -> Bound<'_, PyArray1<i32>> {
-    // There are fewer clusters than rows, and rows are counted in 32 bits.
+    // Rows are counted in 32 bits, and there are fewer clusters than rows.
     PyArray1::from_vec(py, labels.into_iter().map(|l| l as i32).collect())
 }

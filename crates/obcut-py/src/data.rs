@@ -1,4 +1,4 @@
-//! Data: the digits that are shipped, and the generators.
+//! Data sets: the handwritten digits, and the generators.
 
 use numpy::PyArray1;
 use obcut::synthetic::{self, Labelled};
@@ -9,7 +9,7 @@ use crate::arrays::{dense_array, labels};
 use crate::settings::Keywords;
 use obcut::params::spell;
 
-/// Rows, and the class of each.
+/// Rows and their classes.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i32>>);
 
 /// The handwritten digits, 1,797 rows of 64 pixels.
@@ -32,14 +32,14 @@ pub fn blobs(
     pair(py, found)
 }
 
-/// Two half circles.
+/// Two interleaving half circles.
 #[pyfunction]
 pub fn moons(py: Python<'_>, n: usize, noise: f64, seed: u64) -> PyResult<Pair<'_>> {
     let found = py.detach(|| synthetic::moons(n, noise, seed));
     pair(py, found)
 }
 
-/// Rings around one centre.
+/// Concentric rings.
 #[pyfunction]
 pub fn rings(
     py: Python<'_>,
@@ -52,7 +52,7 @@ pub fn rings(
     pair(py, found)
 }
 
-/// Flat sheets through the origin.
+/// Rows in linear subspaces.
 #[pyfunction]
 pub fn subspaces(
     py: Python<'_>,
@@ -68,7 +68,7 @@ pub fn subspaces(
     pair(py, found)
 }
 
-/// Uneven clusters, in single precision.
+/// Clusters of different sizes and shapes, in single precision.
 #[pyfunction]
 pub fn mixture(
     py: Python<'_>,
@@ -85,7 +85,7 @@ fn pair(py: Python<'_>, data: Labelled) -> PyResult<Pair<'_>> {
     Ok((dense_array(py, data.matrix)?, labels(py, data.labels)))
 }
 
-/// A file that cannot be read or written, as Python raises it.
+/// The exception for a file that cannot be read or written.
 pub fn unreadable(error: obcut_data::Error) -> PyErr {
     let text = spell(&error.to_string(), &Keywords);
     match error {

@@ -1,4 +1,4 @@
-//! Fits: of a table, and of a graph that is given.
+//! Fits of a table, and of a given graph.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use obcut::CutParams;
@@ -45,7 +45,7 @@ pub fn fit<'py>(
     outcome(py, found)
 }
 
-/// What a fit found, as a dict.
+/// The results of a fit as a dict.
 pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, PyDict>> {
     let warnings = worded(&found.warnings, found.model.feature_names());
     let texts = warnings.iter().map(|(text, _)| text.clone()).collect();
@@ -71,7 +71,7 @@ pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, P
     Ok(out)
 }
 
-/// Cuts a graph that is given. Returns a dict of what was found.
+/// Cuts a given graph. Returns a dict of the results.
 #[pyfunction]
 #[pyo3(signature = (table, n_clusters, *, anchor_weights, normalize_rows, n_init, max_iter, seed, threads, listener=None))]
 pub fn cut<'py>(

@@ -14,7 +14,7 @@ use crate::fit::outcome;
 use crate::settings::{Arrays, params};
 use crate::watch::watched;
 
-/// Whether a table of this size is clustered by its core.
+/// Whether a table of this size is clustered by a coreset.
 #[pyfunction]
 #[pyo3(signature = (settings, n_rows, n_cols, *, paper=false, anchors=None))]
 pub fn is_large(
@@ -28,10 +28,10 @@ pub fn is_large(
     Ok(large::is_large(&params, n_rows, n_cols))
 }
 
-/// Rows of the table, their weights, and the number of the first of them.
+/// Rows of a partition, their weights, and the number of the first row in the table.
 type PartitionArgs<'py> = (ArrayTable<'py>, Option<PyReadonlyArray1<'py, f64>>, u64);
 
-/// Runs the task of a pass on some pieces of the table, and joins what comes of them.
+/// Runs the task of a pass on some partitions, and merges the results.
 #[pyfunction]
 pub fn run_task<'py>(
     py: Python<'py>,
@@ -44,7 +44,7 @@ pub fn run_task<'py>(
         let samples = table.samples()?;
         let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
         if weights.is_some_and(|weights| weights.len() != samples.n_rows()) {
-            return Err(PyValueError::new_err("weights and rows differ in number"));
+            return Err(PyValueError::new_err("the numbers of weights and rows differ"));
         }
         ready.push(Piece { samples, weights, range: 0..samples.n_rows(), first: *first });
     }
@@ -63,7 +63,7 @@ pub fn run_task<'py>(
     Ok(PyBytes::new(py, &found.map_err(raised)?))
 }
 
-/// Joins what came of several pieces.
+/// Merges results of several partitions.
 #[pyfunction]
 pub fn merge<'py>(py: Python<'py>, results: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
     let joined = py.detach(|| joined(&results)?.to_bytes()).map_err(raised)?;
@@ -86,12 +86,12 @@ fn nothing() -> Error {
     obcut::StateError::Nothing.into()
 }
 
-/// A fit of a large table, pass by pass.
+/// A fit of a large table in partitions, pass by pass.
 #[pyclass(module = "obcut._core")]
-pub struct Large(Option<large::Large>);
+pub struct PartitionedFit(Option<large::Large>);
 
 #[pymethods]
-impl Large {
+impl PartitionedFit {
     #[new]
     #[pyo3(signature = (settings, n_rows, n_cols, *, single, paper=false, init=None, anchors=None))]
     fn new(
@@ -112,7 +112,7 @@ impl Large {
         Ok(Self(Some(large::Large::new(&params, &like, n_rows).map_err(raised)?)))
     }
 
-    /// What comes next: ("pass", name, task), ("core", rows) or ("done",).
+    /// The next step: ("pass", name, task), ("core", rows) or ("done",).
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match self.inner()?.next() {
             Next::Pass(task) => {
@@ -127,7 +127,7 @@ impl Large {
         }
     }
 
-    /// Takes what came of all pieces of a pass, which took so many seconds.
+    /// Takes the results of a pass over all partitions, and its seconds.
     fn take(&mut self, py: Python<'_>, results: Vec<PyBackedBytes>, seconds: f64) -> PyResult<()> {
         let inner = self.inner_mut()?;
         py.detach(|| inner.take(joined(&results)?)).map_err(raised)?;
@@ -135,13 +135,13 @@ impl Large {
         Ok(())
     }
 
-    /// Passes over all rows so far.
+    /// Number of passes over all rows so far.
     #[getter]
     fn passes(&self) -> PyResult<usize> {
         Ok(self.inner()?.passes())
     }
 
-    /// Clusters the core, whose rows these are.
+    /// Clusters the coreset; `table` has its rows.
     #[pyo3(signature = (table, listener=None))]
     fn take_core<'py>(
         &mut self,
@@ -154,7 +154,7 @@ impl Large {
         watched(py, listener, |watch| inner.take_core(&samples, watch))
     }
 
-    /// A dict of what was found, without labels.
+    /// The results of the fit as a dict, without labels.
     #[pyo3(signature = (names=None))]
     fn finish<'py>(
         &mut self,
@@ -171,10 +171,10 @@ impl Large {
 }
 
 fn over() -> PyErr {
-    PyRuntimeError::new_err("the fit is over")
+    PyRuntimeError::new_err("the fit has finished")
 }
 
-impl Large {
+impl PartitionedFit {
     fn inner(&self) -> PyResult<&large::Large> {
         self.0.as_ref().ok_or_else(over)
     }

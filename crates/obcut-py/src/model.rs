@@ -15,13 +15,13 @@ use crate::watch::watched;
 /// Offsets, columns and values of sparse rows.
 type CsrArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>);
 
-/// Labels rows; what a fit returns and a model file holds.
+/// A fitted model: labels rows, and is saved in a model file.
 #[pyclass(frozen, name = "Model", module = "obcut._core")]
 pub struct PyModel(pub obcut::Model);
 
 #[pymethods]
 impl PyModel {
-    /// Reads the bytes of a model file.
+    /// A model from the bytes of a model file.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         obcut::Model::from_bytes(bytes).map(Self).map_err(raised)
@@ -40,7 +40,7 @@ impl PyModel {
         Ok((reader, PyTuple::new(py, [self.to_bytes(py)?])?))
     }
 
-    /// Writes the model file, whole or not at all.
+    /// Writes the model file, completely or not at all.
     #[pyo3(signature = (path, *, overwrite))]
     fn save(&self, path: std::path::PathBuf, overwrite: bool) -> PyResult<()> {
         let bytes = self.0.to_bytes().map_err(raised)?;
@@ -48,7 +48,7 @@ impl PyModel {
             .map_err(crate::data::unreadable)
     }
 
-    /// All settings, as JSON.
+    /// All parameters of the engine, as JSON.
     #[getter]
     fn settings(&self) -> PyResult<String> {
         serde_json::to_string(self.0.params())
@@ -61,7 +61,7 @@ impl PyModel {
         serde_json::Value::Object(shown(self.0.params())).to_string()
     }
 
-    /// What was tried and what sets the clusters apart, as JSON.
+    /// The explanation of the clusters and of the candidates, as JSON.
     #[getter]
     fn explanation(&self) -> PyResult<String> {
         serde_json::to_string(self.0.explanation())
@@ -125,7 +125,7 @@ impl PyModel {
         labels(py, self.0.column_labels())
     }
 
-    /// The outlier score above which a row is noise, if there is one.
+    /// The outlier score above which a row is noise, if noise is marked.
     #[getter]
     fn noise_threshold(&self) -> Option<f64> {
         self.0.noise_threshold()
@@ -205,7 +205,7 @@ impl PyModel {
         watched(py, None, |watch| self.0.score(&samples, weights, threads, watch))
     }
 
-    /// Coordinates of the rows in a plane, N × 2.
+    /// Coordinates of the rows in the plane, N × 2.
     #[pyo3(signature = (table, threads=1))]
     fn plane<'py>(
         &self,

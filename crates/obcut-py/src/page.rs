@@ -13,7 +13,7 @@ use crate::data::unreadable;
 use crate::model::PyModel;
 use crate::table::PyTable;
 
-/// The small facts of a fit as a string that an estimator keeps.
+/// Facts of a fit as JSON, which an estimator keeps.
 pub fn to_json(facts: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(facts).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
@@ -36,7 +36,7 @@ fn sketch(
             let labels: Vec<u32> = store.finish().iter().map(|row| row.label).collect();
             let mut sizes = vec![0; model.n_clusters()];
             labels.iter().for_each(|&label| sizes[label as usize] += 1);
-            // No more than the core, which had to fit into memory as well.
+            // Not more rows than the coreset, which fits in memory.
             let core = large::core_rows(model.params(), source.n_cols());
             let mut choice = Choice::new(&sizes, Sketch::sample(source.n_cols()).min(core));
             choice.take(&labels);
@@ -62,7 +62,7 @@ pub fn report<'py>(
     threads: usize,
 ) -> PyResult<()> {
     obcut_data::check_writable(&path, overwrite).map_err(unreadable)?;
-    // Pickles of older versions hold more than these facts; the rest is ignored.
+    // Pickles of older versions contain more facts; these are ignored.
     let facts: FitFacts = (facts.map(serde_json::from_str).transpose())
         .map_err(|error| PyValueError::new_err(format!("facts of the fit: {error}")))?
         .unwrap_or_default();

@@ -1,4 +1,4 @@
-"""What the estimators share: tables, seeds, threads, as the engine takes them."""
+"""Input of the estimators: checks tables, weights, seeds and threads, and converts them for the engine."""
 
 import numbers
 import os
@@ -14,12 +14,12 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from . import _core
 
-#: Numbers are read in the precision they come in.
+#: Numbers keep their precision.
 DTYPES = [np.float64, np.float32]
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = False, is_checked: bool = True) -> Any:
-    """Check a table as scikit-learn does; nothing is copied that the engine can read in place."""
+    """Check a table as scikit-learn does. Tables that the engine can read in place are not copied."""
     return validate_data(
         estimator,
         X,
@@ -36,8 +36,13 @@ def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = Fals
 class BatchedRows:
     """Rows that are read in batches from an object with `shape`, `dtype` and slices of rows.
 
-    Single precision, half precision and integers of at most 16 bits come in single
-    precision, which holds all of their values; the rest in double.
+    Single precision, half precision and integers of at most 16 bits are read in single
+    precision, which holds all of their values; all others are read in double precision.
+
+    Parameters
+    ----------
+    source : object
+        The rows.
     """
 
     def __init__(self, source: Any) -> None:
@@ -45,17 +50,17 @@ class BatchedRows:
         self.shape: tuple[int, int] = tuple(map(int, source.shape))  # type: ignore[assignment]
         dtype = np.dtype(source.dtype)
         if dtype.kind not in "fiub":
-            raise ValueError(f"the rows have the type {dtype}, but must be real numbers.")
+            raise ValueError(f"rows of type {dtype} cannot be clustered: they must be real numbers.")
         self.is_single = dtype.kind == "b" or dtype.itemsize <= (4 if dtype.kind == "f" else 2)
         self.dtype = np.dtype(np.float32 if self.is_single else np.float64)
         chunks: Any = getattr(source, "chunks", None)
         self._block = int(chunks[0]) if _is_regular(chunks) else max(1, (1 << 16) // max(1, self.shape[1]))
 
     def read(self, start: Any, stop: int | None) -> NDArray[Any]:
-        """Rows from `start` to `stop`; or, without `stop`, those of the ascending numbers `start`."""
+        """Rows from `start` to `stop`; without `stop`, the rows with the ascending numbers `start`."""
         if stop is not None:
             return aligned(self.source[start:stop], self.dtype)
-        # Whole blocks, of which rows are picked: libraries are slow when asked for scattered rows.
+        # Whole blocks are read and rows are selected: libraries are slow to read scattered rows.
         found = np.empty((len(start), self.shape[1]), dtype=self.dtype)
         blocks, places = np.unique(np.asarray(start) // self._block, return_index=True)
         for block, at, end in zip(blocks, places, [*places[1:], len(start)], strict=True):
@@ -74,7 +79,7 @@ def _is_regular(chunks: Any) -> bool:
 
 
 def open_table(path: str | os.PathLike[str], needed: list[str] | None = None) -> Any:
-    """What is in a file, without reading it: something that `read_input` takes."""
+    """Open a table on disk without reading its rows; `read_input` accepts the result."""
     name = os.fspath(path)
     if name.endswith(".npy") and os.path.exists(name):
         array = np.load(name, mmap_mode="r", allow_pickle=False)
@@ -91,12 +96,12 @@ def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
         known = [] if reset else getattr(estimator, "feature_names_in_", [])
         X = open_table(X, [str(name) for name in known])
     if not _is_sliced(X):
-        # A map may be larger than memory, and the engine looks at the values in any case.
+        # A memory map may be larger than memory, and the engine checks the values anyway.
         return read_table(estimator, X, reset=reset, is_checked=not isinstance(X, np.memmap))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead.")
     rows = BatchedRows(X)
-    # scikit-learn looks at the shape only; the engine looks at the values.
+    # scikit-learn checks the shape only; the engine checks the values.
     with warnings.catch_warnings():
         # Columns of a file are found by their names when it is opened.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -109,14 +114,14 @@ def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def load(estimator: Any, rows: BatchedRows) -> Any:
-    """All rows, checked as a table in memory; the names of their columns stay."""
+    """Read all rows, and check them as a table in memory. The column names are kept."""
     table = aligned(rows.all())
     assert_all_finite(table, input_name="X", estimator_name=type(estimator).__name__)
     return table
 
 
 def _is_sliced(X: Any) -> bool:
-    """Whether rows are to be read in slices, since the whole may not fit into memory."""
+    """Whether the rows are read in slices, because the table may not fit in memory."""
     if isinstance(X, np.memmap):
         is_plain = X.dtype in DTYPES and X.dtype.isnative and X.flags.c_contiguous and X.flags.aligned
         return X.ndim != 2 or not is_plain
@@ -126,7 +131,7 @@ def _is_sliced(X: Any) -> bool:
         return False
     try:
         np.dtype(X.dtype)
-    except TypeError:  # a type of another library
+    except TypeError:  # the type of another library
         return False
     return True
 
@@ -145,7 +150,7 @@ def _is_single(X: Any) -> bool:
 
 
 def aligned(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """An array as the engine reads it: one that came by a network or from a file may begin at any byte."""
+    """An array as the engine reads it. Arrays from a network or a file may start at any byte."""
     return np.require(array, dtype, ["C", "A"])
 
 
@@ -167,7 +172,7 @@ def engine_table(X: Any) -> Any:
 
 
 def read_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64] | None:
-    """Weights in double precision, or None when all rows count alike."""
+    """Weights in double precision, or None if all rows have the same weight."""
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, _stand_in(X), dtype=np.float64, ensure_non_negative=True)
@@ -175,7 +180,7 @@ def read_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]
 
 
 def seed_of(random_state: int | np.random.RandomState | None) -> int:
-    """The seed of the engine: a number is used as it is, a generator gives one."""
+    """The seed of the engine: an integer itself, or a random integer from a generator."""
     if isinstance(random_state, (int, numbers.Integral)):
         if not 0 <= random_state < 2**64:
             raise ValueError(f"random_state={random_state} must be between 0 and 2**64 - 1.")
@@ -186,11 +191,11 @@ def seed_of(random_state: int | np.random.RandomState | None) -> int:
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Number of threads, by the rules of joblib: None is 1 unless a context says more."""
+    """Number of threads by the rules of joblib: None is 1 unless a context sets another number."""
     return joblib.effective_n_jobs(n_jobs)
 
 
 def check_enough_rows(n_samples: int, n_clusters: int) -> None:
-    """Say it in scikit-learn's words."""
+    """Raise the ValueError of scikit-learn if there are fewer rows than clusters."""
     if n_samples < n_clusters:
         raise ValueError(f"n_samples={n_samples} should be >= n_clusters={n_clusters}.")

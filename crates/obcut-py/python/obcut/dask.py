@@ -134,7 +134,7 @@ class OBCut(_estimator.OBCut):
         """
         table = DaskTable(X)
         client = _client()
-        engine = Cluster(client, table, is_kept=self.persist, timeout=self.timeout)
+        engine = DaskEngine(client, table, is_kept=self.persist, timeout=self.timeout)
         try:
             engine.check()
             engine.measure()
@@ -288,7 +288,7 @@ class DaskTable:
             self.meta = X._meta
             wrong = [str(c) for c, t in self.meta.dtypes.items() if getattr(t, "kind", "O") not in "fiub"]
             if wrong:
-                raise ValueError(f"the columns {', '.join(wrong)} are not numbers: drop or encode them first")
+                raise ValueError(f"the columns {', '.join(wrong)} are not numeric: drop or encode them first")
             self.dtype = np.dtype(_engine.real_type(self.meta.dtypes))
             self.blocks = X.to_delayed()
             X = X.to_dask_array()
@@ -378,7 +378,7 @@ def _empty(function: str, model: _core.Model, precision: np.dtype) -> Any:
     return np.empty(0, dtype=np.int32 if function == "predict" else np.float64)
 
 
-def _fit_here(engine: "Cluster", plan: dict[str, Any], names: list[str], listener: Any) -> dict[str, Any]:
+def _fit_here(engine: "DaskEngine", plan: dict[str, Any], names: list[str], listener: Any) -> dict[str, Any]:
     """Cluster a table that is not large in the client."""
     indices = range(len(engine.tables))
     rows = np.concatenate(engine.results(engine.start("bring", _second, indices, engine.tables)))
@@ -397,7 +397,7 @@ def _client() -> distributed.Client:
     return client
 
 
-class Cluster(_engine.Engine):
+class DaskEngine(_engine.PartitionEngine):
     """The workers of a Dask cluster.
 
     Parameters
@@ -407,9 +407,9 @@ class Cluster(_engine.Engine):
     table : DaskTable
         The table.
     is_kept : bool
-        Whether the partitions stay in the memory of the workers.
+        Whether the workers keep the partitions in memory.
     timeout : float
-        Seconds to wait when no worker is left.
+        Seconds to wait when all workers are lost.
     """
 
     def __init__(self, client: distributed.Client, table: DaskTable, *, is_kept: bool, timeout: float) -> None:
@@ -417,7 +417,7 @@ class Cluster(_engine.Engine):
         self.is_kept = is_kept
         self.timeout = timeout
         self.token = uuid.uuid4().hex[:8]
-        #: What has been started and is still of use.
+        #: Futures that have been started and are still in use.
         self.live: weakref.WeakSet[distributed.Future] = weakref.WeakSet()
         self.called = 0.0
         self.gone: float | None = None
@@ -437,7 +437,7 @@ class Cluster(_engine.Engine):
         return futures
 
     def weigh(self, sample_weight: Any) -> None:
-        """Bring the weights to the partitions, whose sizes are known."""
+        """Send the weights to the partitions, whose sizes are known."""
         if sample_weight is None:
             return
         sizes = tuple(int(n) for n in np.diff(self.firsts))
@@ -468,7 +468,7 @@ class Cluster(_engine.Engine):
         return self._started(self.client.map(function, *columns, key=keys, pure=False, priority=1))
 
     def share(self, name: str, value: bytes) -> distributed.Future:
-        """Give a value to all workers: as a task, so that it can be had again when its holders are lost."""
+        """Send a value to all workers: as a task, so that it can be computed again when its workers are lost."""
         key = self._key(f"state-{name}", 0)
         return self._started([self.client.submit(_same, value, key=key, pure=False, priority=2)])[0]
 
@@ -480,19 +480,19 @@ class Cluster(_engine.Engine):
         return [min(held.get(table.key) or [None]) for table in self.tables]
 
     def fetch(self, futures: Sequence[distributed.Future]) -> list[Any]:
-        """Bring the results of futures."""
+        """Fetch the results of futures."""
         return self.client.gather(list(futures))
 
     def failure(self, future: distributed.Future) -> BaseException | None:
-        """What a future raised."""
+        """The exception of a future."""
         if future.status == "error":
             return future.exception()
         if future.status == "cancelled":
-            return RuntimeError("the task was cancelled, by somebody else or since the scheduler is gone")
-        return None  # it has ended; if its worker was lost since, it will be done again
+            return RuntimeError("the task was cancelled by another client, or the connection to the scheduler was lost")
+        return None  # it has finished; if its worker is lost, it runs again
 
     def cancel(self) -> None:
-        """End all that was started and let go of the partitions."""
+        """Cancel all tasks and release the partitions."""
         if self.client.status == "running":
             self.client.cancel(list(self.live), force=True)
         self.tables = []
@@ -502,14 +502,14 @@ class Cluster(_engine.Engine):
         """Raise RuntimeError if a worker has another version of obcut; count the threads."""
         self.n_threads = max(1, sum(self.client.nthreads().values()))
 
-        def version():  # sent by value: an old package does not have it
+        def version():  # sent by value, because older packages do not have it
             import obcut
 
             return obcut.__version__
 
         for worker, found in sorted(self.client.run(version, on_error="return").items()):
             if isinstance(found, OSError):
-                continue  # lost since; others will do its work
+                continue  # the worker is lost; others take over its work
             if isinstance(found, BaseException):
                 raise RuntimeError(f"the worker {worker} cannot use obcut: {found}")
             if found != obcut.__version__:
@@ -519,12 +519,12 @@ class Cluster(_engine.Engine):
                 )
 
     def attend(self) -> None:
-        """Raise RuntimeError if no worker has been there for too long."""
+        """Raise RuntimeError if there has been no worker for longer than the timeout."""
         now = time.monotonic()
         if now - self.called < ROLL_CALL:
             return
         if now - self.called > 3 * ROLL_CALL:
-            self.gone = None  # results came in the meantime
+            self.gone = None  # results have arrived in the meantime
         self.called = now
         if self.client.status in ("closed", "closing"):
             raise RuntimeError("the Dask client was closed during the fit")
@@ -537,7 +537,7 @@ class Cluster(_engine.Engine):
         elif self.gone is None:
             self.gone = now
         elif now - self.gone >= self.timeout:
-            raise RuntimeError(f"no worker of the Dask cluster was left for {self.timeout:g} seconds")
+            raise RuntimeError(f"the Dask cluster had no worker for {self.timeout:g} seconds")
 
 
 def _same(value: bytes) -> bytes:

@@ -23,7 +23,7 @@ from obcut._docs import documented
 from obcut._input import seed_of
 
 _State = int | np.random.RandomState | None
-_Labelled = tuple[NDArray[Any], NDArray[np.int32]]
+_LabelledRows = tuple[NDArray[Any], NDArray[np.int32]]
 
 __all__ = ["load_digits", "make_blobs", "make_mixture", "make_moons", "make_rings", "make_subspaces"]
 
@@ -81,7 +81,7 @@ def load_digits(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 @documented
 def make_blobs(
     n_samples: int = 1000, n_features: int = 2, n_clusters: int = 3, *, spread: float = 1.0, random_state: _State = None
-) -> _Labelled:
+) -> _LabelledRows:
     """Generate round clusters. With the default spread, k-means separates them without error.
 
     Parameters
@@ -112,7 +112,7 @@ def make_blobs(
 
 
 @documented
-def make_moons(n_samples: int = 1000, *, noise: float = 0.05, random_state: _State = None) -> _Labelled:
+def make_moons(n_samples: int = 1000, *, noise: float = 0.05, random_state: _State = None) -> _LabelledRows:
     """Generate two interleaving half circles.
 
     Parameters
@@ -141,7 +141,7 @@ def make_moons(n_samples: int = 1000, *, noise: float = 0.05, random_state: _Sta
 @documented
 def make_rings(
     n_samples: int = 1000, n_rings: int = 3, *, noise: float = 0.05, random_state: _State = None
-) -> _Labelled:
+) -> _LabelledRows:
     """Generate concentric rings.
 
     Parameters
@@ -178,7 +178,7 @@ def make_subspaces(
     dimension: int = 4,
     noise: float = 0.01,
     random_state: _State = None,
-) -> _Labelled:
+) -> _LabelledRows:
     """Generate rows in linear subspaces, one subspace for every class.
 
     Parameters
@@ -213,7 +213,7 @@ def make_subspaces(
 @documented
 def make_mixture(
     n_samples: int = 10000, n_features: int = 32, n_clusters: int = 10, *, random_state: _State = None
-) -> _Labelled:
+) -> _LabelledRows:
     """Generate clusters of different sizes and shapes in single precision, for large experiments.
 
     Parameters
