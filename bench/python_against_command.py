@@ -1,10 +1,14 @@
 """Seconds of a fit in Python beside the command without `--report`, on the same rows and seed.
 
-`make bench-front-ends` runs it; the numbers are printed. The command is that of the same package, so both run the
-same compiled code. Fits take turns, each in a process of its own, and the best of them counts. The seconds of the
-command are its own without reading and writing: the work that `fit` does in Python.
+`make bench-front-ends` runs it and prints the numbers. Both front ends run the same compiled code: the command is
+the one in the wheel. They take turns, every fit runs in a process of its own, and the best fit of each counts. The
+labels must be equal, so both do the same work.
 
-The sparse table is NG20rec_counts.npz in the folder `OBCUT_DATA`; it is skipped if it is not there.
+Two times are compared. The time of the engine is the sum of the stages of the fit, which are the same in both front
+ends. The time of the front end has everything around them as well: in Python the call of `fit`, in the command all
+but the stages "read" and "write". Neither has the start of the process or the import of the package.
+
+The sparse table is NG20rec_counts.npz in the folder `OBCUT_DATA`. Without the file, this table is skipped.
 """
 
 import argparse
@@ -30,23 +34,24 @@ def tables(folder: pathlib.Path):
     yield "dense 20,000 x 64", folder / "dense.npy", 10
     source = pathlib.Path(os.environ.get("OBCUT_DATA", "")) / "NG20rec_counts.npz"
     if not source.is_file():
-        print(f"{source}: not there, skipped", file=sys.stderr)
+        print(f"{source} does not exist: skipped", file=sys.stderr)
         return
     X = sp.csr_matrix(np.load(source)["X"].astype(np.float64))
     sp.save_npz(folder / "sparse.npz", X)
     yield f"sparse {X.shape[0]:,} x {X.shape[1]:,}", folder / "sparse.npz", 4
 
 
-def fit(path: pathlib.Path, n_clusters: int, threads: int) -> None:
-    """One fit in this process; prints its seconds, those of its stages, and the bytes of the pickled estimator."""
+def fit(path: pathlib.Path, n_clusters: int, threads: int, labels: pathlib.Path) -> None:
+    """Fit in this process; write the labels, print the seconds and the bytes of the pickled estimator."""
     from obcut import OBCut
 
     X = sp.load_npz(path) if path.suffix == ".npz" else np.load(path)
     start = time.perf_counter()
     model = OBCut(n_clusters, random_state=0, n_jobs=threads).fit(X)
     seconds = time.perf_counter() - start
-    stages = sum(model.stage_seconds_.values())
-    print(json.dumps({"seconds": seconds, "stages": stages, "pickle": len(pickle.dumps(model))}))
+    np.save(labels, model.labels_)
+    engine = sum(model.stage_seconds_.values())
+    print(json.dumps({"seconds": seconds, "engine": engine, "pickle": len(pickle.dumps(model))}))
 
 
 def output(*words) -> dict:
@@ -54,35 +59,57 @@ def output(*words) -> dict:
     return json.loads(subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout)
 
 
+def python(path, k, threads, labels) -> dict:
+    """Fit in a new Python process."""
+    return output(sys.executable, __file__, "--threads", threads, "--fit", path, k, labels)
+
+
+def command(path, k, threads, labels) -> dict:
+    """Fit with the command; its seconds without reading and writing."""
+    options = ["-k", k, "--seed", 0, "--threads", threads, "--json", "-o", labels, "--force"]
+    seconds = output(sys.executable, "-m", "obcut", "cluster", path, *options)["seconds"]
+    stages = seconds["stages"]
+    outside = stages["read"] + stages["write"]
+    return {"seconds": seconds["total"] - outside, "engine": sum(stages.values()) - outside}
+
+
+def compare(title: str, path: pathlib.Path, k: int, threads: int, repeats: int) -> None:
+    """Measure one table in both front ends and print one line."""
+    found: dict[str, list[dict]] = {"python": [], "command": []}
+    runs = [("python", python), ("command", command)]
+    for i in range(repeats):
+        # Neither front end always runs first.
+        for name, run in runs if i % 2 == 0 else runs[::-1]:
+            found[name].append(run(path, k, threads, path.parent / f"{name}.npy"))
+        if not np.array_equal(*(np.load(path.parent / f"{name}.npy") for name in found)):
+            sys.exit(f"{title}: the labels of the front ends differ")
+    best = {
+        (name, figure): min(run[figure] for run in all_runs)
+        for name, all_runs in found.items()
+        for figure in ("seconds", "engine")
+    }
+    print(
+        f"{title}, {threads} threads, best of {repeats}: "
+        f"fit in Python {best['python', 'seconds']:.2f} s, command {best['command', 'seconds']:.2f} s, "
+        f"ratio {best['python', 'seconds'] / best['command', 'seconds']:.2f}; "
+        f"engine alone {best['python', 'engine']:.2f} s and {best['command', 'engine']:.2f} s; "
+        f"pickle {found['python'][-1]['pickle'] / 1e6:.2f} MB"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--fit", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--fit", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.fit:
-        fit(pathlib.Path(args.fit[0]), int(args.fit[1]), args.threads)
+        path, n_clusters, labels = args.fit
+        fit(pathlib.Path(path), int(n_clusters), args.threads, pathlib.Path(labels))
         return
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for title, path, k in tables(folder):
-            python, command, outside, size = [], [], [], 0
-            for _ in range(args.repeats):
-                found = output(sys.executable, __file__, "--threads", args.threads, "--fit", path, k)
-                python.append(found["seconds"])
-                outside.append(found["seconds"] - found["stages"])
-                size = found["pickle"]
-                line = ["cluster", path, "-k", k, "--seed", 0, "--threads", args.threads, "--json"]
-                line += ["-o", folder / "labels.npy", "--force"]
-                seconds = output(sys.executable, "-m", "obcut", *line)["seconds"]
-                stages = seconds["stages"]
-                command.append(seconds["total"] - stages["read"] - stages["write"])
-            ours, its = min(python), min(command)
-            print(
-                f"{title}, {args.threads} threads, best of {args.repeats}: Python {ours:.2f} s, "
-                f"command {its:.2f} s, ratio {ours / its:.2f}; outside the stages of the engine "
-                f"{min(outside):.2f} s; pickle {size / 1e6:.2f} MB"
-            )
+        for title, path, k in tables(pathlib.Path(name)):
+            compare(title, path, k, args.threads, args.repeats)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "crates" / "obcut-py" / "python" / "obcut"
 WIDTH = 88
 HEAD = '"""{title} Generated from the engine\'s tables: run `make parameters`."""\n'
-#: Parameters that scikit-learn's conventions spell in their own way.
+#: Parameters that scikit-learn's conventions spell in their own way. The texts of the others are in the package.
 OWN = [
     {
         "name": "preset",
@@ -30,38 +30,23 @@ OWN = [
     {
         "name": "random_state",
         "type": "int | np.random.RandomState | None",
-        "doc": "int, RandomState instance or None",
         "default": None,
         "constraint": '["random_state"]',
-        "help": "Seed of all random choices. An integer is the same as ``--seed`` of the command.",
     },
-    {
-        "name": "n_jobs",
-        "type": "int | None",
-        "doc": "int or None",
-        "default": None,
-        "constraint": "[Integral, None]",
-        "help": "Number of threads. None means 1 unless in a :obj:`joblib.parallel_config` context, -1 means all "
-        "cores. The result does not depend on it.",
-    },
-    {
-        "name": "verbose",
-        "type": "int | bool",
-        "doc": "int",
-        "default": 0,
-        "constraint": '["verbose"]',
-        "help": "1 shows a progress bar (with tqdm if it is installed), 2 every iteration.",
-    },
+    {"name": "n_jobs", "type": "int | None", "default": None, "constraint": "[Integral, None]"},
+    {"name": "verbose", "type": "int | bool", "default": 0, "constraint": '["verbose"]'},
 ]
-MEMORY = {
-    "name": "memory",
-    "type": "int | None",
-    "doc": "int or None",
-    "default": None,
-    "constraint": '[Interval(Integral, 0, None, closed="left"), None]',
-    "help": "Bytes that may be used beside the data; None is 12 GiB. When more would be needed, a ValueError says "
-    "how much before anything is done.",
+#: What every method has after its own settings, in the order of the signature.
+SHARED = {
+    "random_state": "int | np.random.RandomState | None = None",
+    "memory": "int | None = None",
+    "n_jobs": "int | None = None",
+    "verbose": "int | bool = 0",
 }
+
+
+#: The choices of `scale`, which OBCut and the other methods share.
+SCALES = next(p["values"]["choices"] for p in json.loads(_core.parameter_table()) if p["name"] == "scale")
 
 
 def literal(names):
@@ -130,22 +115,31 @@ def row(name, values, default, summary, details="", words=()):
     }
 
 
-def documented(parameter, first=None):
-    """The entry of a parameter in a docstring."""
-    default = parameter["default"] if first is None else first
+def documented(parameter):
+    """The entry of a parameter in a docstring. A text of the package stands for what several classes have."""
+    if "help" not in parameter:
+        return f"{{{parameter['name']}}}"
+    default = parameter["default"]
     shown = json.dumps(default) if isinstance(default, str) else repr(default)
-    head = f"{parameter['name']} : {parameter['doc']}, default={shown}"
-    # A line of types may not be broken: numpydoc reads it whole.
-    lines = [head]
+    # A line of types may not be broken: numpydoc reads it as one.
+    lines = [f"{parameter['name']} : {parameter['doc']}, default={shown}"]
     indent = "    "
     for paragraph in parameter["help"].split("\n\n"):
         lines += textwrap.wrap(paragraph, WIDTH - 4, initial_indent=indent, subsequent_indent=indent)
-    if parameter.get("choices"):
-        lines.append("")
-        for choice in parameter["choices"]:
-            entry = f"- ``{json.dumps(choice['name'])}``: {choice['help']}"
-            lines += textwrap.wrap(entry, WIDTH - 4, initial_indent=indent, subsequent_indent=indent + "  ")
-        lines.append("")
+    choices = parameter.get("choices", [])
+    if choices == SCALES:
+        lines += ["", f"{indent}{{scales}}", ""]
+    elif choices:
+        lines += ["", textwrap.indent(choice_list(choices), indent), ""]
+    return "\n".join(lines)
+
+
+def choice_list(choices):
+    """The choices of a parameter in a docstring."""
+    lines = []
+    for choice in choices:
+        entry = f"- ``{json.dumps(choice['name'])}``: {choice['help']}"
+        lines += textwrap.wrap(entry, WIDTH - 8, subsequent_indent="  ")
     return "\n".join(lines)
 
 
@@ -164,10 +158,17 @@ def body(parameters):
     return "\n".join(f"        self.{p['name']} = {p['name']}" for p in parameters)
 
 
-def constraints(parameters):
-    """What scikit-learn checks."""
-    lines = "\n".join(f'        "{p["name"]}": {p["constraint"]},' for p in parameters)
-    return f"    _parameter_constraints: dict = {{\n{lines}\n    }}"
+def constraints(parameters, base=None):
+    """What scikit-learn checks; `base` is a class whose constraints hold too."""
+    lines = [f'        "{p["name"]}": {p["constraint"]},' for p in parameters]
+    if base is not None:
+        lines.insert(0, f"        **{base}._parameter_constraints,")
+    return "\n".join(["    _parameter_constraints: dict = {", *lines, "    }"])
+
+
+def initializer(arguments, body):
+    """A constructor."""
+    return f"    def __init__(\n        self,\n{arguments}\n    ) -> None:\n{body}\n"
 
 
 IMPORTS = """
@@ -200,19 +201,17 @@ def parameters_file():
 PARAMETERS = """\\
 {text}
 """
+#: The choices of `scale`.
+SCALES = """\\
+{choice_list(SCALES)}"""
 
 
 class OBCutParameters:
-    """What `OBCut` can be told."""
+    """The parameters of `OBCut`."""
 
 {constraints(parameters)}
 
-    def __init__(
-        self,
-{signature(parameters)}
-    ) -> None:
-{body(parameters)}
-'''
+{initializer(signature(parameters), body(parameters))}'''
 
 
 def value(setting):
@@ -233,39 +232,39 @@ def methods_file():
         "\nfrom obcut._methods import Method\n",
         f"\n__all__ = [{names}]\n",
     ]
-    shared = [*(p for p in OWN if p["name"] != "preset")]
-    shared.insert(1, MEMORY)
-    first = row("n_clusters", {"kind": "integer", "min": 1}, 8, "Number of clusters")
-    for method in methods:
-        own = []
-        for setting in method["settings"]:
-            made = row(setting["name"], setting["values"], value(setting), setting["help"])
-            if setting["values"]["kind"] != "choice":
-                made["help"] = f"{setting['help']}; {setting['range']}."
-            # The engine checks ranges, and names the setting.
-            made["type"] = made["type"].replace(" | None", "")
-            made["doc"] = made["doc"].replace(" or None", "")
-            made["constraint"] = made["constraint"].replace(", None]", "]")
-            own.append(made)
-        parameters = [first, *own, *shared]
+    listed = [(method, [setting_row(setting) for setting in method["settings"]]) for method in methods]
+    for method, own in listed:
+        entries = "\n".join(["n_clusters : int, default=8\n    Number of clusters.", *map(documented, own)])
         summary = method["summary"][0].upper() + method["summary"][1:]
-        text = "\n".join(documented(p) for p in parameters)
-        doc = f"{method['description']}\n\n{summary}.\nCost: {method['cost']}.\n\nParameters\n----------\n{text}\n"
+        doc = f"{method['description']}\n\n{summary}.\nCost: {method['cost']}.\n\nParameters\n----------\n{entries}\n"
         doc = textwrap.indent(doc, "    ").lstrip()
+        head = "        n_clusters: int = 8,\n        *,"
+        tail = "\n".join(f"        {name}: {kind}," for name, kind in SHARED.items())
+        settings = "\n".join(line for line in signature(own).splitlines() if line.strip() != "*,")
+        shared = ", ".join(f"{name}={name}" for name in SHARED)
+        start = f"        super().__init__(n_clusters, {shared})\n"
+        constructor = initializer("\n".join([head, settings, tail]), start + body(own))
         out.append(f'''
 
 class {method["title"]}(Method, name="{method["name"]}"):
     """{doc}    """
 
-{constraints(parameters)}
+{constraints(own, base="Method")}
 
-    def __init__(
-        self,
-{signature(parameters)}
-    ) -> None:
-{body(parameters)}
-''')
+{constructor}''')
     return "".join(out)
+
+
+def setting_row(setting):
+    """A parameter from a setting of a method."""
+    made = row(setting["name"], setting["values"], value(setting), setting["help"])
+    if setting["values"]["kind"] != "choice":
+        made["help"] = f"{setting['help']}; {setting['range']}."
+    # The engine checks ranges, and names the setting.
+    made["type"] = made["type"].replace(" | None", "")
+    made["doc"] = made["doc"].replace(" or None", "")
+    made["constraint"] = made["constraint"].replace(", None]", "]")
+    return made
 
 
 def settings_page():

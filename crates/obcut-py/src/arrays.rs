@@ -1,28 +1,30 @@
-//! Matrices and labels as Python holds them, read in place.
+//! Arrays of NumPy, read in place.
 
-use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use obcut::{CsrRef, DenseRef, Ints, Samples};
-use pyo3::exceptions::PyValueError;
+use numpy::{
+    Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use obcut::{CsrRef, DenseRef, Ints, Matrix, Samples};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// A matrix: a C-contiguous array, or the tuple (indptr, indices, data, n_columns) of sparse rows.
+/// A table in memory: a C-contiguous array, or the tuple (indptr, indices, data, n_columns) of sparse rows.
 #[derive(FromPyObject)]
-pub enum Table<'py> {
+pub enum ArrayTable<'py> {
     Dense32(PyReadonlyArray2<'py, f32>),
     Dense64(PyReadonlyArray2<'py, f64>),
     Sparse32(Indices<'py>, Indices<'py>, PyReadonlyArray1<'py, f32>, usize),
     Sparse64(Indices<'py>, Indices<'py>, PyReadonlyArray1<'py, f64>, usize),
 }
 
-/// Integers of either width.
+/// Indices of sparse rows, in 32 or 64 bits.
 #[derive(FromPyObject)]
 pub enum Indices<'py> {
     Short(PyReadonlyArray1<'py, i32>),
     Long(PyReadonlyArray1<'py, i64>),
 }
 
-impl Table<'_> {
-    /// Borrows the matrix.
+impl ArrayTable<'_> {
+    /// Borrows the table.
     pub fn samples(&self) -> PyResult<Samples<'_>> {
         Ok(match self {
             Self::Dense32(x) => dense(x)?.into(),
@@ -68,8 +70,21 @@ fn sparse<'a, T: Element + Copy>(
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Labels as scikit-learn returns them.
+/// A dense matrix as an array, without a copy of its values.
+pub fn dense_array(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match matrix {
+        Matrix::Dense32 { values, n_rows, n_cols } => {
+            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+        }
+        Matrix::Dense64 { values, n_rows, n_cols } => {
+            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
+        }
+        _ => return Err(PyTypeError::new_err("only dense matrices become arrays")),
+    })
+}
+
+/// Labels in the type that scikit-learn uses.
 pub fn labels(py: Python<'_>, labels: Vec<u32>) -> Bound<'_, PyArray1<i32>> {
-    // There are fewer clusters than rows, and rows are counted in 32 bits.
+    // Rows are counted in 32 bits, and there are fewer clusters than rows.
     PyArray1::from_vec(py, labels.into_iter().map(|l| l as i32).collect())
 }

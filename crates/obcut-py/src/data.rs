@@ -1,16 +1,15 @@
-//! Data: the digits that are shipped, and the generators.
+//! Data sets: the handwritten digits, and the generators.
 
-use numpy::{PyArray1, PyArrayMethods};
-use obcut::Matrix;
+use numpy::PyArray1;
 use obcut::synthetic::{self, Labelled};
-use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileExistsError, PyOSError};
 use pyo3::prelude::*;
 
-use crate::arrays::labels;
+use crate::arrays::{dense_array, labels};
 use crate::settings::Keywords;
 use obcut::params::spell;
 
-/// Rows, and the class of each.
+/// Rows and their classes.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i32>>);
 
 /// The handwritten digits, 1,797 rows of 64 pixels.
@@ -33,14 +32,14 @@ pub fn blobs(
     pair(py, found)
 }
 
-/// Two half circles.
+/// Two interleaving half circles.
 #[pyfunction]
 pub fn moons(py: Python<'_>, n: usize, noise: f64, seed: u64) -> PyResult<Pair<'_>> {
     let found = py.detach(|| synthetic::moons(n, noise, seed));
     pair(py, found)
 }
 
-/// Rings around one centre.
+/// Concentric rings.
 #[pyfunction]
 pub fn rings(
     py: Python<'_>,
@@ -53,7 +52,7 @@ pub fn rings(
     pair(py, found)
 }
 
-/// Flat sheets through the origin.
+/// Rows in linear subspaces.
 #[pyfunction]
 pub fn subspaces(
     py: Python<'_>,
@@ -69,7 +68,7 @@ pub fn subspaces(
     pair(py, found)
 }
 
-/// Uneven clusters, in single precision.
+/// Clusters of different sizes and shapes, in single precision.
 #[pyfunction]
 pub fn mixture(
     py: Python<'_>,
@@ -83,19 +82,10 @@ pub fn mixture(
 }
 
 fn pair(py: Python<'_>, data: Labelled) -> PyResult<Pair<'_>> {
-    let rows = match data.matrix {
-        Matrix::Dense32 { values, n_rows, n_cols } => {
-            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-        }
-        Matrix::Dense64 { values, n_rows, n_cols } => {
-            PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-        }
-        _ => return Err(PyValueError::new_err("the generators make dense tables")),
-    };
-    Ok((rows, labels(py, data.labels)))
+    Ok((dense_array(py, data.matrix)?, labels(py, data.labels)))
 }
 
-/// A file that cannot be read or written, as Python raises it.
+/// The exception for a file that cannot be read or written.
 pub fn unreadable(error: obcut_data::Error) -> PyErr {
     let text = spell(&error.to_string(), &Keywords);
     match error {

@@ -1,4 +1,4 @@
-//! Errors as Python raises them, in Python's vocabulary.
+//! Errors of the library as exceptions, worded for Python.
 
 use std::error::Error as _;
 
@@ -13,7 +13,7 @@ use crate::settings::Keywords;
 fn message(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
-    // The variants that pass another error on have its message already.
+    // The messages of the other variants contain that of their source.
     if !matches!(error, Error::Io { .. } | Error::Read { .. }) {
         cause = None;
     }
@@ -24,8 +24,8 @@ fn message(error: &Error) -> String {
     spell(&text, &Keywords)
 }
 
-/// Parameters, data and model files raise ValueError, failed reads and writes OSError, the rest
-/// RuntimeError. An error that is about a row has its number as the attribute `row`.
+/// The exception of an error: ValueError for parameters, data and model files, OSError for failed reads and writes,
+/// RuntimeError for the others. If the error is about a row, the attribute `row` is its number.
 pub fn raised(error: Error) -> PyErr {
     let text = message(&error);
     match error {
@@ -35,7 +35,7 @@ pub fn raised(error: Error) -> PyErr {
             | DataError::Weight { row, .. },
         ) => {
             let error = PyValueError::new_err(text);
-            // An error without the number is one all the same.
+            // Without the attribute, the exception is still useful.
             let _ = Python::attach(|py| error.value(py).setattr("row", row));
             error
         }
@@ -46,7 +46,7 @@ pub fn raised(error: Error) -> PyErr {
     }
 }
 
-/// A parameter that cannot be used.
+/// The exception for an invalid parameter.
 pub fn wrong(error: ParamError) -> PyErr {
     PyValueError::new_err(spell(&error.to_string(), &Keywords))
 }

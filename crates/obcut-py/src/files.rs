@@ -1,22 +1,22 @@
-//! Tables in files, read in slices.
+//! Tables in files, read in batches.
 
 use std::path::PathBuf;
 
-use numpy::{PyArray1, PyArrayMethods};
-use obcut::{Matrix, RowSource};
+use obcut::RowSource;
 use obcut_data::{Error, LoadOptions, RowTable, Source};
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
+use crate::arrays::dense_array;
 use crate::errors::raised;
 use crate::settings::Keywords;
 use obcut::params::spell;
 
-/// A table in a file, a folder or the files of a pattern: NPY, Parquet, CSV. Slices of its rows are
-/// arrays. `needed` are names of columns to take, in this order.
+/// A table in a file, in a folder or in the files of a pattern: NPY, Parquet or CSV. A slice of its rows is an array.
+/// `needed` lists the names of the columns to read, in this order.
 #[pyclass(frozen, module = "obcut._core")]
-pub struct RowFile(RowTable);
+pub struct RowFile(pub(crate) RowTable);
 
 #[pymethods]
 impl RowFile {
@@ -24,11 +24,11 @@ impl RowFile {
     #[pyo3(signature = (path, needed=None))]
     fn new(py: Python<'_>, path: PathBuf, needed: Option<Vec<String>>) -> PyResult<Self> {
         let options = LoadOptions { needed: needed.unwrap_or_default(), ..LoadOptions::default() };
-        // Signals are looked at while text is read, which may take minutes.
-        let mut go_on = |_| Python::attach(|py| py.check_signals()).is_ok();
+        // Reading text may take minutes, so signals are checked meanwhile.
+        let mut proceeds = |_| Python::attach(|py| py.check_signals()).is_ok();
         let opened = py.detach(|| {
             let sources = obcut_data::expand(&Source::Path(path))?;
-            obcut_data::open_rows(&sources, &options, None, &mut go_on)
+            obcut_data::open_rows(&sources, &options, None, &mut proceeds)
         });
         opened.map(Self).map_err(|error| match error {
             Error::Cancelled => PyKeyboardInterrupt::new_err(()),
@@ -49,7 +49,7 @@ impl RowFile {
         if self.0.is_single() { "float32" } else { "float64" }
     }
 
-    /// Names of the columns, where the file has them.
+    /// Names of the columns, if the file has them.
     #[getter]
     fn names(&self) -> Option<Vec<String>> {
         self.0.feature_names.clone()
@@ -66,17 +66,9 @@ impl RowFile {
     ) -> PyResult<Bound<'py, PyAny>> {
         let at = rows.indices(self.0.n_rows() as isize)?;
         if at.step != 1 {
-            return Err(PyTypeError::new_err("only rows that follow each other can be read"));
+            return Err(PyTypeError::new_err("only consecutive rows can be read"));
         }
         let (start, end) = (at.start as usize, (at.start + at.slicelength as isize) as usize);
-        Ok(match py.detach(|| self.0.read(start..end)).map_err(raised)? {
-            Matrix::Dense32 { values, n_rows, n_cols } => {
-                PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-            }
-            Matrix::Dense64 { values, n_rows, n_cols } => {
-                PyArray1::from_vec(py, values).reshape([n_rows, n_cols])?.into_any()
-            }
-            _ => return Err(PyTypeError::new_err("files are read as dense rows")),
-        })
+        dense_array(py, py.detach(|| self.0.read(start..end)).map_err(raised)?)
     }
 }

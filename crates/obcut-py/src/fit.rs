@@ -1,24 +1,26 @@
-//! Fits: of a table, and of a graph that is given.
+//! Fits of a table, and of a given graph.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use obcut::CutParams;
+use obcut::large::InMemory;
 use obcut_report::FitFacts;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Table, labels};
+use crate::arrays::{ArrayTable, labels};
 use crate::errors::wrong;
-use crate::model::Model;
+use crate::model::PyModel;
 use crate::page;
 use crate::settings::{Arrays, params, worded};
+use crate::table::PyTable;
 use crate::watch::watched;
 
-/// Clusters the rows of a table. Returns a dict of what was found.
+/// Clusters the rows of a table. Returns a dict of the results.
 #[pyfunction]
 #[pyo3(signature = (table, settings, *, paper=false, weights=None, init=None, anchors=None, names=None, listener=None))]
 pub fn fit<'py>(
     py: Python<'py>,
-    table: Table<'py>,
+    table: PyTable<'py>,
     settings: &str,
     paper: bool,
     weights: Option<PyReadonlyArray1<'py, f64>>,
@@ -28,14 +30,22 @@ pub fn fit<'py>(
     listener: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let params = params(paper, settings, Arrays::new(init, anchors)?)?;
-    let samples = table.samples()?;
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    let mut found = watched(py, listener, |watch| obcut::fit(&samples, weights, &params, watch))?;
+    let mut found = table.watched(
+        py,
+        listener,
+        |samples, watch| obcut::fit(samples, weights, &params, watch),
+        |source, watch| {
+            let store = InMemory::new(source.n_rows());
+            let found = obcut::fit_rows(source, weights, &params, watch, &store, None)?;
+            Ok(obcut::Fit::of_rows(&store.finish(), found))
+        },
+    )?;
     found.model.set_feature_names(names.unwrap_or_default());
     outcome(py, found)
 }
 
-/// What a fit found, as a dict.
+/// The results of a fit as a dict.
 pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, PyDict>> {
     let warnings = worded(&found.warnings, found.model.feature_names());
     let texts = warnings.iter().map(|(text, _)| text.clone()).collect();
@@ -57,16 +67,16 @@ pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, P
     out.set_item("warnings", warnings)?;
     out.set_item("facts", facts)?;
     out.set_item("large", trace.large.map(|large| page::to_json(&large)).transpose()?)?;
-    out.set_item("model", Model(model))?;
+    out.set_item("model", PyModel(model))?;
     Ok(out)
 }
 
-/// Cuts a graph that is given. Returns a dict of what was found.
+/// Cuts a given graph. Returns a dict of the results.
 #[pyfunction]
 #[pyo3(signature = (table, n_clusters, *, anchor_weights, normalize_rows, n_init, max_iter, seed, threads, listener=None))]
 pub fn cut<'py>(
     py: Python<'py>,
-    table: Table<'py>,
+    table: ArrayTable<'py>,
     n_clusters: usize,
     anchor_weights: &str,
     normalize_rows: bool,

@@ -1,8 +1,8 @@
-//! The extension module `obcut._core`: views of NumPy arrays in, vectors out, the interpreter's lock
-//! released in between. What users see is the Python package around it.
+//! The extension module `obcut._core`. It takes views of NumPy arrays and returns vectors; the interpreter's lock
+//! is released during the work. Users see the Python package, which calls this module.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
-// Every function of a module is called from Python, where its docstring is seen.
+// All public functions are called from Python, where their documentation becomes the docstring.
 #![allow(missing_docs)]
 
 mod arrays;
@@ -16,6 +16,7 @@ mod metrics;
 mod model;
 mod page;
 mod settings;
+mod table;
 mod watch;
 
 use std::ffi::OsString;
@@ -31,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::fit::{cut, fit};
     #[pymodule_export]
-    use super::large::{Large, fit_rows, is_large, merge, predict_rows, run_task};
+    use super::large::{PartitionedFit, is_large, merge, run_task};
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
@@ -39,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::metrics::{ami, nmi, scores};
     #[pymodule_export]
-    use super::model::Model;
+    use super::model::PyModel;
     #[pymodule_export]
     use super::page::report;
     #[pymodule_export]
@@ -50,7 +51,7 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }
 
-/// Runs the command `obcut` with these arguments, the first of which is its name; returns the exit code.
+/// Runs the command `obcut` with these arguments and returns the exit code. The first argument is its name.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| obcut_cli::run(arguments))

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
-use crate::arrays::{Table, labels};
+use crate::arrays::{ArrayTable, labels};
 use crate::errors::wrong;
 use crate::settings::worded;
 use crate::watch::watched;
@@ -18,7 +18,7 @@ pub fn method_settings(method: &str) -> PyResult<Vec<(String, String)>> {
     Ok(built.settings().into_iter().map(|s| (s.name.to_string(), s.value)).collect())
 }
 
-/// The other methods with their settings, as JSON.
+/// The other methods and their settings, as JSON.
 #[pyfunction]
 pub fn method_table() -> String {
     let setting = |setting: Setting| {
@@ -40,12 +40,12 @@ pub fn method_table() -> String {
     Value::Array(others.map(row).collect()).to_string()
 }
 
-/// Clusters the rows of a table by another method. Returns a dict of what was found.
+/// Clusters the rows of a table with another method. Returns a dict of the results.
 #[pyfunction]
 #[pyo3(signature = (table, method, n_clusters, settings, *, seed, threads, memory=None, listener=None))]
 pub fn cluster<'py>(
     py: Python<'py>,
-    table: Table<'py>,
+    table: ArrayTable<'py>,
     method: &str,
     n_clusters: usize,
     settings: Vec<(String, String)>,

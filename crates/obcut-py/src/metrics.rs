@@ -1,4 +1,4 @@
-//! Scores of labels against known classes, both as numbers from 0.
+//! Scores of labels against known classes. Labels and classes are integers from 0.
 
 use numpy::PyReadonlyArray1;
 use obcut::metrics::{self, Average};

@@ -1,24 +1,27 @@
 //! The fitted model.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use obcut::large::{self, InMemory};
+use obcut::{Error, Observer, RowScore, RowSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::arrays::{Table, labels};
+use crate::arrays::{ArrayTable, labels};
 use crate::errors::raised;
 use crate::settings::shown;
+use crate::table::PyTable;
 use crate::watch::watched;
 
 /// Offsets, columns and values of sparse rows.
-type Links<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>);
+type CsrArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>);
 
-/// Labels rows; what a fit returns and a model file holds.
-#[pyclass(frozen, module = "obcut._core")]
-pub struct Model(pub obcut::Model);
+/// A fitted model: labels rows, and is saved in a model file.
+#[pyclass(frozen, name = "Model", module = "obcut._core")]
+pub struct PyModel(pub obcut::Model);
 
 #[pymethods]
-impl Model {
-    /// Reads the bytes of a model file.
+impl PyModel {
+    /// A model from the bytes of a model file.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         obcut::Model::from_bytes(bytes).map(Self).map_err(raised)
@@ -37,7 +40,7 @@ impl Model {
         Ok((reader, PyTuple::new(py, [self.to_bytes(py)?])?))
     }
 
-    /// Writes the model file, whole or not at all.
+    /// Writes the model file, completely or not at all.
     #[pyo3(signature = (path, *, overwrite))]
     fn save(&self, path: std::path::PathBuf, overwrite: bool) -> PyResult<()> {
         let bytes = self.0.to_bytes().map_err(raised)?;
@@ -45,7 +48,7 @@ impl Model {
             .map_err(crate::data::unreadable)
     }
 
-    /// All settings, as JSON.
+    /// All parameters of the engine, as JSON.
     #[getter]
     fn settings(&self) -> PyResult<String> {
         serde_json::to_string(self.0.params())
@@ -58,7 +61,7 @@ impl Model {
         serde_json::Value::Object(shown(self.0.params())).to_string()
     }
 
-    /// What was tried and what sets the clusters apart, as JSON.
+    /// The explanation of the clusters and of the candidates, as JSON.
     #[getter]
     fn explanation(&self) -> PyResult<String> {
         serde_json::to_string(self.0.explanation())
@@ -122,17 +125,30 @@ impl Model {
         labels(py, self.0.column_labels())
     }
 
+    /// The outlier score above which a row is noise, if noise is marked.
+    #[getter]
+    fn noise_threshold(&self) -> Option<f64> {
+        self.0.noise_threshold()
+    }
+
     /// The cluster of every row, -1 for noise.
     #[pyo3(signature = (table, threads=1))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
-        table: Table<'py>,
+        table: PyTable<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i32>>> {
-        let samples = table.samples()?;
-        let found = watched(py, None, |watch| self.0.predict_or_noise(&samples, threads, watch))?;
-        Ok(PyArray1::from_vec(py, found))
+        let labels = table.watched(
+            py,
+            None,
+            |samples, watch| self.0.predict_or_noise(samples, threads, watch),
+            |source, watch| {
+                let rows = self.scored(source, threads, watch)?;
+                Ok(rows.iter().map(RowScore::label_or_noise).collect())
+            },
+        )?;
+        Ok(PyArray1::from_vec(py, labels))
     }
 
     /// The confidence of every row.
@@ -140,12 +156,10 @@ impl Model {
     fn confidence<'py>(
         &self,
         py: Python<'py>,
-        table: Table<'py>,
+        table: PyTable<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let samples = table.samples()?;
-        let found = watched(py, None, |watch| self.0.explain(&samples, threads, watch))?;
-        Ok(PyArray1::from_vec(py, found.into_iter().map(|row| row.confidence).collect()))
+        self.figures(py, &table, threads, |row| row.confidence)
     }
 
     /// The outlier score of every row.
@@ -153,12 +167,10 @@ impl Model {
     fn outlier_scores<'py>(
         &self,
         py: Python<'py>,
-        table: Table<'py>,
+        table: PyTable<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let samples = table.samples()?;
-        let found = watched(py, None, |watch| self.0.explain(&samples, threads, watch))?;
-        Ok(PyArray1::from_vec(py, found.into_iter().map(|row| row.outlier).collect()))
+        self.figures(py, &table, threads, |row| row.outlier)
     }
 
     /// The probability of every cluster for every row, N × k.
@@ -166,26 +178,25 @@ impl Model {
     fn predict_proba<'py>(
         &self,
         py: Python<'py>,
-        table: Table<'py>,
+        table: PyTable<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let samples = table.samples()?;
-        let found = watched(py, None, |watch| self.0.predict_proba(&samples, threads, watch))?;
-        PyArray1::from_vec(py, found.values).reshape([samples.n_rows(), found.n_clusters])
+        let mut values = Vec::new();
+        table.each_batch(py, &mut |samples, watch| {
+            append(&mut values, self.0.predict_proba(samples, threads, watch)?.values);
+            Ok(())
+        })?;
+        let k = self.0.n_clusters();
+        let n_rows = values.len() / k;
+        PyArray1::from_vec(py, values).reshape([n_rows, k])
     }
 
-    /// The outlier score above which a row is noise, if there is one.
-    #[getter]
-    fn noise_threshold(&self) -> Option<f64> {
-        self.0.noise_threshold()
-    }
-
-    /// The label-free score of the rows.
+    /// The score of the rows without known classes.
     #[pyo3(signature = (table, weights=None, threads=1))]
     fn score<'py>(
         &self,
         py: Python<'py>,
-        table: Table<'py>,
+        table: ArrayTable<'py>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         threads: usize,
     ) -> PyResult<f64> {
@@ -194,12 +205,12 @@ impl Model {
         watched(py, None, |watch| self.0.score(&samples, weights, threads, watch))
     }
 
-    /// Coordinates of the rows in a plane, N × 2.
+    /// Coordinates of the rows in the plane, N × 2.
     #[pyo3(signature = (table, threads=1))]
     fn plane<'py>(
         &self,
         py: Python<'py>,
-        table: Table<'py>,
+        table: ArrayTable<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let samples = table.samples()?;
@@ -213,18 +224,67 @@ impl Model {
     fn transform<'py>(
         &self,
         py: Python<'py>,
-        table: Table<'py>,
+        table: PyTable<'py>,
         threads: usize,
-    ) -> PyResult<Links<'py>> {
-        let samples = table.samples()?;
-        let graph = watched(py, None, |watch| self.0.transform(&samples, threads, watch))?;
-        let offsets = graph.offsets.into_iter().map(|p| p as i64).collect();
-        let columns = graph.columns.into_iter().map(|c| c as i32).collect();
-        let values = if table.is_single() {
-            PyArray1::from_vec(py, graph.values.into_iter().map(|v| v as f32).collect()).into_any()
-        } else {
-            PyArray1::from_vec(py, graph.values).into_any()
+    ) -> PyResult<CsrArrays<'py>> {
+        let (mut offsets, mut columns) = (vec![0i64], Vec::new());
+        let (mut single, mut double) = (Vec::new(), Vec::new());
+        let is_single = table.is_single();
+        table.each_batch(py, &mut |samples, watch| {
+            let graph = self.0.transform(samples, threads, watch)?;
+            let before = columns.len();
+            offsets.extend(graph.offsets[1..].iter().map(|&end| (before + end) as i64));
+            columns.extend(graph.columns.into_iter().map(|c| c as i32));
+            match is_single {
+                true => single.extend(graph.values.into_iter().map(|v| v as f32)),
+                false => append(&mut double, graph.values),
+            }
+            Ok(())
+        })?;
+        let values = match is_single {
+            true => PyArray1::from_vec(py, single).into_any(),
+            false => PyArray1::from_vec(py, double).into_any(),
         };
         Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, columns), values))
+    }
+}
+
+impl PyModel {
+    /// Label, confidence and outlier score of every row of a source.
+    fn scored(
+        &self,
+        source: &dyn RowSource,
+        threads: usize,
+        watch: &dyn Observer,
+    ) -> Result<Vec<RowScore>, Error> {
+        let store = InMemory::new(source.n_rows());
+        large::predict_rows(&self.0, source, threads, watch, &store)?;
+        Ok(store.finish())
+    }
+
+    /// One figure for every row.
+    fn figures<'py>(
+        &self,
+        py: Python<'py>,
+        table: &PyTable<'py>,
+        threads: usize,
+        figure: impl Fn(&RowScore) -> f64,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let rows = table.watched(
+            py,
+            None,
+            |samples, watch| self.0.explain(samples, threads, watch),
+            |source, watch| self.scored(source, threads, watch),
+        )?;
+        Ok(PyArray1::from_vec(py, rows.iter().map(figure).collect()))
+    }
+}
+
+/// Adds the values of a batch; those of the first are not copied.
+fn append(all: &mut Vec<f64>, mut batch: Vec<f64>) {
+    if all.is_empty() {
+        *all = batch;
+    } else {
+        all.append(&mut batch);
     }
 }

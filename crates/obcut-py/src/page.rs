@@ -3,55 +3,73 @@
 use std::path::PathBuf;
 
 use numpy::PyReadonlyArray1;
+use obcut::large::{self, InMemory};
+use obcut_report::report_data::Choice;
 use obcut_report::{Clustering, FitFacts, ReportData, clustering};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::Table;
 use crate::data::unreadable;
-use crate::large::{Reader, sketch_of_rows};
-use crate::model::Model;
-use crate::watch::watched;
+use crate::model::PyModel;
+use crate::table::PyTable;
 
-/// The small facts of a fit as a string that an estimator keeps.
+/// Facts of a fit as JSON, which an estimator keeps.
 pub fn to_json(facts: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(facts).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// Writes the page of a model, whole or not at all. `facts` are those of its fit, if they are known. The pictures
-/// of the rows are computed from a table or from rows that are read in pieces; without both the page has none.
+/// Computes what a page shows of rows.
+fn report_data(
+    py: Python<'_>,
+    model: &obcut::Model,
+    table: &PyTable<'_>,
+    weights: Option<&[f64]>,
+    threads: usize,
+) -> PyResult<ReportData> {
+    table.watched(
+        py,
+        None,
+        |samples, watch| ReportData::of_rows(model, samples, weights, threads, watch),
+        |source, watch| {
+            let store = InMemory::new(source.n_rows());
+            large::predict_rows(model, source, threads, watch, &store)?;
+            let labels: Vec<u32> = store.finish().iter().map(|row| row.label).collect();
+            let mut sizes = vec![0; model.n_clusters()];
+            labels.iter().for_each(|&label| sizes[label as usize] += 1);
+            // Not more rows than the coreset, which fits in memory.
+            let core = large::core_rows(model.params(), source.n_cols());
+            let mut choice = Choice::new(&sizes, ReportData::sample(source.n_cols()).min(core));
+            choice.take(&labels);
+            ReportData::of_source(model, source, &choice.rows(), weights, threads, watch)
+        },
+    )
+}
+
+/// Writes the page of a model, completely or not at all. `facts` are those of its fit, if they are known. The
+/// pictures of the rows are computed from `table`; without it the page has none.
 #[pyfunction]
-#[pyo3(signature = (model, path, *, overwrite, facts=None, table=None, rows=None, weights=None, title=None, command=None, threads=1))]
+#[pyo3(signature = (model, path, *, overwrite, facts=None, table=None, weights=None, title=None, command=None, threads=1))]
 pub fn report<'py>(
     py: Python<'py>,
-    model: &Model,
+    model: &PyModel,
     path: PathBuf,
     overwrite: bool,
     facts: Option<&str>,
-    table: Option<Table<'py>>,
-    rows: Option<Reader>,
+    table: Option<PyTable<'py>>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     title: Option<String>,
     command: Option<String>,
     threads: usize,
 ) -> PyResult<()> {
     obcut_data::check_writable(&path, overwrite).map_err(unreadable)?;
-    // Pickles of older versions hold more than these facts; the rest is ignored.
+    // Pickles of older versions contain more facts; these are ignored.
     let facts: FitFacts = (facts.map(serde_json::from_str).transpose())
         .map_err(|error| PyValueError::new_err(format!("facts of the fit: {error}")))?
         .unwrap_or_default();
-    let mut page = Clustering::new(&model.0, facts);
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    if let Some(table) = table {
-        let samples = table.samples()?;
-        let sketch = watched(py, None, |watch| {
-            ReportData::of_rows(&model.0, &samples, weights, threads, watch)
-        })?;
-        page.rows = Some(sketch);
-    }
-    if let Some(rows) = rows {
-        page.rows = Some(sketch_of_rows(py, &model.0, rows, weights, threads)?);
-    }
+    let mut page = Clustering::new(&model.0, facts);
+    page.rows =
+        table.map(|table| report_data(py, &model.0, &table, weights, threads)).transpose()?;
     page.title = title.unwrap_or_default();
     page.command = command;
     let html = clustering(&page);

@@ -1,4 +1,4 @@
-//! Parameters as Python has them: names, values, and the table for the generated signature.
+//! Parameters in Python: names, values, and the table for the generator of the signature.
 
 use numpy::PyReadonlyArray2;
 use obcut::params::{Choice, Group, Kind, Parameter, Vocabulary, spell};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::errors::wrong;
 
-/// Parameters as keyword arguments: `max_iter`, `graph="auto"`.
+/// Words parameters as keyword arguments: `max_iter`, `graph="auto"`.
 pub struct Keywords;
 
 impl Vocabulary for Keywords {
@@ -29,7 +29,7 @@ impl Vocabulary for Keywords {
     }
 }
 
-/// The name in Python: `lambda` is a keyword there, and scikit-learn has names for seed and threads.
+/// The name in Python: `lambda` is a keyword, and scikit-learn has its own names for seed and threads.
 fn python_name(name: &str) -> &str {
     match name {
         "lambda" => "lam",
@@ -40,7 +40,7 @@ fn python_name(name: &str) -> &str {
     }
 }
 
-/// Warnings as Python words them, each with whether it is about convergence.
+/// Warnings worded for Python, each with whether it is about convergence.
 pub fn worded(warnings: &[Warning], names: &[String]) -> Vec<(String, bool)> {
     let word = |warning: &Warning| {
         let text = warning.clone().with_names(names).to_string();
@@ -49,16 +49,16 @@ pub fn worded(warnings: &[Warning], names: &[String]) -> Vec<(String, bool)> {
     warnings.iter().map(word).collect()
 }
 
-/// What JSON does not carry.
+/// Parameters that are not passed as JSON.
 pub struct Arrays {
-    /// The start of the labels.
+    /// Initial labels.
     init: Option<Vec<u32>>,
     /// Given anchors, M × d.
     anchors: Option<Vec<f64>>,
 }
 
 impl Arrays {
-    /// As Python has them.
+    /// Copies the arrays of Python.
     pub fn new(
         init: Option<Vec<u32>>,
         anchors: Option<PyReadonlyArray2<'_, f64>>,
@@ -68,8 +68,8 @@ impl Arrays {
     }
 }
 
-/// The preset with the given parameters put over it. `n_clusters` is among them. Names and values are those of
-/// Python.
+/// The parameters of the preset, replaced by the given ones. Names and values are those of Python; `n_clusters` is
+/// among them.
 pub fn params(paper: bool, given: &str, arrays: Arrays) -> PyResult<Params> {
     let mut params = if paper { Params::paper(0) } else { Params::new(0) };
     let given: Map<String, Value> = serde_json::from_str(given)
@@ -86,7 +86,7 @@ pub fn params(paper: bool, given: &str, arrays: Arrays) -> PyResult<Params> {
     Ok(params)
 }
 
-/// The parameters of a model, with the names and values of Python. Arrays are not kept.
+/// The parameters of a model with the names and values of Python, without arrays.
 pub fn shown(params: &Params) -> Map<String, Value> {
     let mut shown: Map<String, Value> = (Params::TABLE.iter())
         .filter(|parameter| parameter.group != Group::Hidden && parameter.kind != Kind::Anchors)
@@ -99,7 +99,7 @@ pub fn shown(params: &Params) -> Map<String, Value> {
     shown
 }
 
-/// The value of a parameter; Python spells nothing as None.
+/// The value of a parameter. `none` becomes None.
 fn python_value(parameter: &Parameter, params: &Params) -> Value {
     match parameter.shown(params) {
         Value::String(word) if word == "none" && parameter.name != "scale" => Value::Null,
@@ -111,7 +111,7 @@ fn choices(choices: &[Choice]) -> Vec<Value> {
     choices.iter().map(|choice| json!({ "name": choice.name, "help": choice.help })).collect()
 }
 
-/// The kind of a parameter, as the generator of the signature reads it.
+/// The kind of a parameter for the generator of the signature.
 pub fn kind(kind: Kind) -> Value {
     match kind {
         Kind::Clusters => json!({ "kind": "clusters" }),
@@ -127,7 +127,7 @@ pub fn kind(kind: Kind) -> Value {
     }
 }
 
-/// The table of parameters as JSON, in the order in which they are listed.
+/// The table of parameters as JSON, in the order of the documentation.
 #[pyfunction]
 pub fn parameter_table() -> String {
     let mut listed: Vec<&Parameter> =

@@ -1,5 +1,5 @@
-//! A fit as Python sees it: it runs in a thread of its own, while the caller's thread looks after
-//! signals and progress, and stops it when either raises.
+//! Runs work in a thread of its own, while the caller's thread handles signals and progress. If either raises an
+//! exception, the work is cancelled.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +13,21 @@ use pyo3::prelude::*;
 
 use crate::errors::raised;
 
-/// How often signals are looked at.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Time between two checks of signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Passes progress on, if anybody listens, and can be told to stop.
-struct Watch {
+/// Forwards progress to a listener, if there is one, and can be cancelled.
+struct ChannelObserver {
     cancelled: AtomicBool,
     sender: Mutex<Option<Sender<Progress>>>,
 }
 
-impl Observer for Watch {
+impl Observer for ChannelObserver {
     fn progress(&self, progress: &Progress) {
         if let Ok(sender) = self.sender.lock()
             && let Some(sender) = &*sender
         {
-            // Nobody may be left to listen, which is no fault of the fit.
+            // The listener may have ended, which is not an error of the fit.
             let _ = sender.send(*progress);
         }
     }
@@ -37,8 +37,8 @@ impl Observer for Watch {
     }
 }
 
-/// Runs `work` without the interpreter's lock. `listener` is called with the stage, the iteration, the
-/// most iterations, the objective and the restart (number, of how many).
+/// Runs `work` without the interpreter's lock. `listener` is called with the stage, the iteration, the maximum number
+/// of iterations, the objective, and the restart (its number, the number of restarts).
 pub fn watched<T: Send>(
     py: Python<'_>,
     listener: Option<Py<PyAny>>,
@@ -46,7 +46,7 @@ pub fn watched<T: Send>(
 ) -> PyResult<T> {
     let (progress, events) = channel();
     let (done, end) = channel();
-    let watch = Watch {
+    let watch = ChannelObserver {
         cancelled: AtomicBool::new(false),
         sender: Mutex::new(listener.is_some().then_some(progress)),
     };
@@ -56,7 +56,7 @@ pub fn watched<T: Send>(
                 let watch = &watch;
                 move || {
                     let result = work(watch);
-                    // Wakes the other side up, also when it is dropped by a panic.
+                    // Wakes the other thread, also when a panic drops it.
                     drop(done);
                     result
                 }
@@ -73,20 +73,20 @@ pub fn watched<T: Send>(
     })
 }
 
-/// Waits for the end; returns what a signal or the listener raised.
+/// Waits for the end. Returns the exception of a signal or of the listener.
 fn attend(
-    watch: &Watch,
+    watch: &ChannelObserver,
     events: &Receiver<Progress>,
     end: &Receiver<()>,
     listener: Option<&Py<PyAny>>,
 ) -> Option<PyErr> {
     let mut failure = None;
     loop {
-        let over = end.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected);
+        let over = end.recv_timeout(SIGNAL_INTERVAL) == Err(RecvTimeoutError::Disconnected);
         if failure.is_none() {
             let looked = Python::attach(|py| {
                 py.check_signals()?;
-                events.try_iter().try_for_each(|event| tell(py, listener, &event))
+                events.try_iter().try_for_each(|event| report(py, listener, &event))
             });
             if let Err(error) = looked {
                 watch.cancelled.store(true, Ordering::Relaxed);
@@ -99,7 +99,7 @@ fn attend(
     }
 }
 
-fn tell(py: Python<'_>, listener: Option<&Py<PyAny>>, event: &Progress) -> PyResult<()> {
+fn report(py: Python<'_>, listener: Option<&Py<PyAny>>, event: &Progress) -> PyResult<()> {
     let Some(listener) = listener else { return Ok(()) };
     let Progress { stage, iteration, max_iterations, objective, restart } = *event;
     listener.call1(py, (stage.name(), iteration, max_iterations, objective, restart))?;

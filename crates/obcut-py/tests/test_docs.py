@@ -26,6 +26,18 @@ def test_the_examples_in_docstrings_hold(name):
     assert tried > 0 or not name
 
 
+def test_every_docstring_is_filled():
+    from obcut import _method_classes, plot
+
+    methods = [getattr(_method_classes, name) for name in _method_classes.__all__]
+    items = [OBCut, BipartiteCut, *methods]
+    items += [value for kind in items for value in vars(kind).values()]
+    items += [value for module in (datasets, metrics, plot) for value in vars(module).values()]
+    docs = [inspect.getdoc(item) or "" for item in items]
+    assert sum("Parameters\n---" in doc for doc in docs) > 30
+    assert not [doc for doc in docs if re.search(r"^ *\{\w+\}$", doc, re.MULTILINE)]
+
+
 @pytest.mark.parametrize("kind", [OBCut, BipartiteCut])
 def test_every_parameter_and_attribute_is_described(kind):
     text = inspect.getdoc(kind)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from obcut import BipartiteCut, OBCut, datasets
+from obcut._input import BatchedRows
 
 
 def fitted(X, **settings):
@@ -332,6 +333,32 @@ def test_files_of_other_formats_are_read_in_pieces(mixture, tmp_path):
     (tmp_path / "words.csv").write_text("a,b\n1,2\n3,four\n")
     with pytest.raises(ValueError, match="line 3"):
         OBCut(2).fit(tmp_path / "words.csv")
+
+
+def test_the_rows_of_files_are_read_without_python(mixture, tmp_path, monkeypatch):
+    X = mixture[:, :6].astype(np.float32)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame.to_parquet(tmp_path / "x.parquet")
+    np.save(tmp_path / "fortran.npy", np.asfortranarray(X))
+    np.save(tmp_path / "half.npy", X.astype(np.float16))
+
+    def refused(*arguments):
+        raise AssertionError("a batch of rows went through Python")
+
+    monkeypatch.setattr(BatchedRows, "read", refused)
+    for name in ["x.parquet", "fortran.npy", "half.npy"]:
+        path = tmp_path / name
+        wide = X.astype(np.float16).astype(np.float32) if name == "half.npy" else X
+        expected = cored(frame if name == "x.parquet" else wide)
+        found = cored(path)
+        same_fit(found, expected)
+        np.testing.assert_array_equal(found.predict(path), expected.labels_)
+        np.testing.assert_array_equal(found.predict_confidence(path), expected.confidence_)
+        np.testing.assert_array_equal(found.predict_proba(path), expected.predict_proba(wide))
+        np.testing.assert_array_equal(found.outlier_scores(path), expected.outlier_scores(wide))
+        assert (found.transform(path) != expected.transform(wide)).nnz == 0
+        found.report(tmp_path / "report.html", path)
+        assert "6,000" in (tmp_path / "report.html").read_text()
 
 
 MEMORY = """

@@ -33,7 +33,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 @pytest.mark.parametrize("kind", METHODS)
 def test_parameters_are_the_settings_of_the_engine(kind):
-    shared = {"self", *_methods._SHARED_NAMES}
+    shared = {"self", *_methods.SHARED_NAMES}
     signature = inspect.signature(kind.__init__).parameters
     ours = {name: p.default for name, p in signature.items() if name not in shared}
     settings = dict(_core.method_settings(kind._name))
@@ -51,7 +51,7 @@ def test_numbers_are_whole_where_the_engine_wants_them_whole(kind):
     """A fraction is taken by every parameter that the engine reads as one, and by no other."""
     X, _ = datasets.make_blobs(60, 3, 2, random_state=0)
     for name, p in inspect.signature(kind).parameters.items():
-        if name in _methods._SHARED_NAMES or type(p.default) not in (int, float):
+        if name in _methods.SHARED_NAMES or type(p.default) not in (int, float):
             continue
         model = small(kind, n_clusters=2).set_params(**{name: 0.5})
         try:

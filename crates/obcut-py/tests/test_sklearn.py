@@ -78,9 +78,18 @@ def test_set_output_gives_frames(moons):
 def test_too_few_iterations_are_told():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter") as issued:
         model = OBCut(5, preset="paper", max_iter=1, random_state=0).fit(X)
     assert not model.converged_ and model.n_iter_ == 1
+    assert {warning.filename for warning in issued} == {__file__}
+
+
+def test_a_warning_names_the_line_of_the_fit():
+    graph = np.kron(np.eye(2), np.ones((5, 4)))
+    graph[0] = 0
+    with pytest.warns(UserWarning, match="no edges|edge") as issued:
+        BipartiteCut(2, random_state=0).fit(graph)
+    assert {warning.filename for warning in issued} == {__file__}
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Scalable graph clustering: one-step bipartite graph cut (OBCut).
 
-The estimators are `OBCut`, which clusters the rows of a table and labels new
-ones, and `BipartiteCut`, which clusters both sides of a graph that you already
-have. The methods that OBCut is compared with are estimators too: `SSC`, `ESCG`,
-`SSCOMP`, `LSC`, `FastESC`, `EulerSC`, `USPEC`, `RKSC`, `DCDPASC` and `KMeans`.
-`obcut.metrics` holds the usual scores, `obcut.datasets` a few data sets,
-`obcut.plot` pictures (with matplotlib), `obcut.dask` an `OBCut` for tables on many
-machines (with Dask).
+`OBCut` clusters the rows of a table and labels new rows. `BipartiteCut` clusters the
+rows and the columns of a given graph. The methods that OBCut is compared with are
+estimators too: `SSC`, `ESCG`, `SSCOMP`, `LSC`, `FastESC`, `EulerSC`, `USPEC`, `RKSC`,
+`DCDPASC` and `KMeans`.
+
+`obcut.metrics` contains scores against known classes, `obcut.datasets` data sets and
+generators, `obcut.plot` plots (with matplotlib), and `obcut.dask` an `OBCut` for tables
+on many machines (with Dask).
 """
 
 import importlib
@@ -39,7 +40,7 @@ __all__ = [
     "plot",
 ]
 
-#: Where names are found; what is not needed is not imported, so that the command starts at once.
+#: Modules of the names. They are imported when they are needed, so that the command starts quickly.
 _MODULES = {"BipartiteCut": "obcut._bipartite", "OBCut": "obcut._estimator"}
 
 

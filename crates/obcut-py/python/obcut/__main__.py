@@ -1,4 +1,4 @@
-"""`python -m obcut` is the command `obcut`."""
+"""Runs the command `obcut` as `python -m obcut`."""
 
 import sys
 

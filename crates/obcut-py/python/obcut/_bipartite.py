@@ -1,24 +1,26 @@
 """The estimator `BipartiteCut`."""
 
-import warnings
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, BiclusterMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from obcut import _core
+from obcut._docs import documented
 from obcut._input import check_enough_rows, engine_table, read_table, seed_of, threads_of
-from obcut._progress import CALLER, CallbackSupportMixin, listening, with_callbacks
+from obcut._progress import CallbackSupportMixin, listening, with_callbacks
+from obcut._warnings import warn_of_fit
 
 
+@documented
 class BipartiteCut(CallbackSupportMixin, BiclusterMixin, BaseEstimator):
-    """The one-step cut alone: clusters rows and columns of a non-negative graph.
+    """One-step cut of a given bipartite graph: clusters the rows and the columns.
 
-    Documents and words, users and items, or any graph between two kinds of things:
-    an entry is the weight of the edge between its row and its column.
+    The graph has an edge between a row and a column for every positive entry of the
+    table, and the entry is the weight of the edge. Rows and columns may be documents and
+    words, users and items, or any other two kinds of things.
 
     Parameters
     ----------
@@ -27,46 +29,38 @@ class BipartiteCut(CallbackSupportMixin, BiclusterMixin, BaseEstimator):
     anchor_weights : {"degree"} or None, default="degree"
         Weights of the columns in the cut.
     normalize_rows : bool, default=True
-        Whether rows are scaled to sum one first. Without it, rows with many edges
-        count for more.
+        Whether every row is scaled to sum to one first. Otherwise rows with many edges
+        have a larger weight.
     n_init : int, default=1
-        Restarts; the best by a score without labels is kept.
+        Number of restarts. The result with the best score is kept; the score needs no
+        labels.
     max_iter : int, default=30
-        Most turns of the cut.
-    random_state : int, RandomState instance or None, default=None
-        Seed. A number is the ``--seed`` of the command.
-    n_jobs : int or None, default=None
-        Threads: None is 1 unless in a :obj:`joblib.parallel_config` context, -1 all.
-        It does not change the result.
-    verbose : int, default=0
-        1 shows a progress bar, 2 every iteration.
+        Maximum number of iterations of the cut.
+    {random_state}
+    {n_jobs}
+    {verbose}
 
     Attributes
     ----------
     row_labels_ : ndarray of shape (n_rows,), int32
-        Cluster of every row; no cluster is without rows.
+        Cluster of every row. Every cluster has at least one row.
     column_labels_ : ndarray of shape (n_columns,), int32
         Cluster of every column.
     rows_ : ndarray of shape (n_clusters, n_rows), bool
-        Which rows belong to which cluster.
+        Whether a row belongs to a cluster.
     columns_ : ndarray of shape (n_clusters, n_columns), bool
-        Which columns belong to which cluster.
+        Whether a column belongs to a cluster.
     objective_ : ndarray
-        Value of the cut after every turn.
+        Value of the cut after every iteration.
     n_iter_ : int
-        Number of turns.
+        Number of iterations.
     converged_ : bool
-        Whether the turns ended by themselves.
-    warnings_ : list of str
-        What you should know, in plain words.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if they have names.
+        Whether the cut converged before the maximum number of iterations.
+    {fitted}
 
     See Also
     --------
-    OBCut : Makes the graph from a table and cuts it.
+    OBCut : Builds the graph from a table and cuts it.
 
     Examples
     --------
@@ -113,19 +107,17 @@ class BipartiteCut(CallbackSupportMixin, BiclusterMixin, BaseEstimator):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
-        """Cluster both sides of a graph.
+        """Cluster the rows and the columns of a graph.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_columns)
             Weights of the edges, not negative.
-        y : Ignored
-            Not used; here for consistency.
+        {y}
 
         Returns
         -------
-        self : BipartiteCut
-            The fitted estimator.
+        {self}
         """
         X = read_table(self, X, reset=True, non_negative=True)
         check_enough_rows(X.shape[0], self.n_clusters)
@@ -151,12 +143,7 @@ class BipartiteCut(CallbackSupportMixin, BiclusterMixin, BaseEstimator):
         self.objective_ = found["cut"]
         self.n_iter_ = max(self.objective_.size, 1)
         self.converged_ = found["converged"]
-        self.warnings_ = [text for text, _ in found["warnings"]]
-        for text in self.warnings_:
-            warnings.warn(text, UserWarning, stacklevel=CALLER)
-        if not self.converged_:
-            text = f"the cut was still rising after {self.n_iter_} iterations; raise max_iter to continue"
-            warnings.warn(text, ConvergenceWarning, stacklevel=CALLER)
+        warn_of_fit(self, found["warnings"], cut_is_rising=not self.converged_)
         return self
 
     def __sklearn_tags__(self):

@@ -1,16 +1,16 @@
-"""The extension module: what the package calls. Not for users."""
+"""The extension module of the package. Not part of the public interface."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
 __all__ = [
-    "Large",
     "Model",
+    "PartitionedFit",
     "RowFile",
     "__version__",
     "ami",
@@ -19,7 +19,6 @@ __all__ = [
     "cut",
     "digits",
     "fit",
-    "fit_rows",
     "is_large",
     "main",
     "merge",
@@ -29,7 +28,6 @@ __all__ = [
     "moons",
     "nmi",
     "parameter_table",
-    "predict_rows",
     "report",
     "rings",
     "run_task",
@@ -37,10 +35,11 @@ __all__ = [
     "subspaces",
 ]
 
-_Table = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
+_Arrays = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Listener = Callable[[str, int, int, float | None, tuple[int, int]], object]
-_Read = Callable[[Any, Any], NDArray[Any]]
-_Labelled = tuple[NDArray[Any], NDArray[np.int32]]
+_Rows: TypeAlias = RowFile | tuple[Callable[[Any, Any], NDArray[Any]], int, int, bool]
+_Table: TypeAlias = _Arrays | _Rows
+_LabelledRows = tuple[NDArray[Any], NDArray[np.int32]]
 
 @final
 class Model:
@@ -82,8 +81,8 @@ class Model:
     def predict_proba(self, table: _Table, threads: int = 1) -> NDArray[np.float64]: ...
     @property
     def noise_threshold(self) -> float | None: ...
-    def score(self, table: _Table, weights: NDArray[np.float64] | None = None, threads: int = 1) -> float: ...
-    def plane(self, table: _Table, threads: int = 1) -> NDArray[np.float64]: ...
+    def score(self, table: _Arrays, weights: NDArray[np.float64] | None = None, threads: int = 1) -> float: ...
+    def plane(self, table: _Arrays, threads: int = 1) -> NDArray[np.float64]: ...
     def transform(
         self, table: _Table, threads: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
@@ -113,7 +112,7 @@ class RowFile:
     def __getitem__(self, key: slice, /) -> NDArray[Any]: ...
 
 @final
-class Large:
+class PartitionedFit:
     def __new__(
         cls,
         settings: str,
@@ -124,36 +123,19 @@ class Large:
         paper: bool = False,
         init: Sequence[int] | None = None,
         anchors: NDArray[np.float64] | None = None,
-    ) -> Large: ...
+    ) -> PartitionedFit: ...
     @property
     def passes(self) -> int: ...
     def next(self) -> Any: ...
     def take(self, results: Sequence[bytes], seconds: float) -> None: ...
-    def take_core(self, table: _Table, listener: _Listener | None = None) -> None: ...
+    def take_core(self, table: _Arrays, listener: _Listener | None = None) -> None: ...
     def finish(self, names: Sequence[str] | None = None) -> dict[str, Any]: ...
 
 def is_large(
     settings: str, n_rows: int, n_cols: int, *, paper: bool = False, anchors: NDArray[np.float64] | None = None
 ) -> bool: ...
-def run_task(task: bytes, pieces: Sequence[tuple[_Table, NDArray[np.float64] | None, int]]) -> bytes: ...
+def run_task(task: bytes, pieces: Sequence[tuple[_Arrays, NDArray[np.float64] | None, int]]) -> bytes: ...
 def merge(results: Sequence[bytes]) -> bytes: ...
-def fit_rows(
-    read: _Read,
-    n_rows: int,
-    n_cols: int,
-    settings: str,
-    *,
-    single: bool,
-    paper: bool = False,
-    weights: NDArray[np.float64] | None = None,
-    init: Sequence[int] | None = None,
-    anchors: NDArray[np.float64] | None = None,
-    names: Sequence[str] | None = None,
-    listener: _Listener | None = None,
-) -> dict[str, Any]: ...
-def predict_rows(
-    model: Model, read: _Read, n_rows: int, n_cols: int, *, single: bool, threads: int = 1
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
 def report(
     model: Model,
     path: str | PathLike[str],
@@ -161,14 +143,13 @@ def report(
     overwrite: bool,
     facts: str | None = None,
     table: _Table | None = None,
-    rows: tuple[_Read, int, int, bool] | None = None,
     weights: NDArray[np.float64] | None = None,
     title: str | None = None,
     command: str | None = None,
     threads: int = 1,
 ) -> None: ...
 def cut(
-    table: _Table,
+    table: _Arrays,
     n_clusters: int,
     *,
     anchor_weights: str,
@@ -183,7 +164,7 @@ def method_table() -> str: ...
 def parameter_table() -> str: ...
 def method_settings(method: str) -> list[tuple[str, str]]: ...
 def cluster(
-    table: _Table,
+    table: _Arrays,
     method: str,
     n_clusters: int,
     settings: Sequence[tuple[str, str]],
@@ -196,10 +177,10 @@ def cluster(
 def scores(truth: NDArray[np.uint32], labels: NDArray[np.uint32]) -> tuple[float, float, float, float]: ...
 def nmi(truth: NDArray[np.uint32], labels: NDArray[np.uint32], average: str) -> float: ...
 def ami(truth: NDArray[np.uint32], labels: NDArray[np.uint32]) -> float: ...
-def digits() -> _Labelled: ...
-def blobs(n: int, n_features: int, n_clusters: int, spread: float, seed: int) -> _Labelled: ...
-def moons(n: int, noise: float, seed: int) -> _Labelled: ...
-def rings(n: int, n_rings: int, noise: float, seed: int) -> _Labelled: ...
-def subspaces(n: int, n_features: int, n_clusters: int, dimension: int, noise: float, seed: int) -> _Labelled: ...
-def mixture(n: int, n_features: int, n_clusters: int, seed: int) -> _Labelled: ...
+def digits() -> _LabelledRows: ...
+def blobs(n: int, n_features: int, n_clusters: int, spread: float, seed: int) -> _LabelledRows: ...
+def moons(n: int, noise: float, seed: int) -> _LabelledRows: ...
+def rings(n: int, n_rings: int, noise: float, seed: int) -> _LabelledRows: ...
+def subspaces(n: int, n_features: int, n_clusters: int, dimension: int, noise: float, seed: int) -> _LabelledRows: ...
+def mixture(n: int, n_features: int, n_clusters: int, seed: int) -> _LabelledRows: ...
 def main(arguments: Sequence[str]) -> int: ...

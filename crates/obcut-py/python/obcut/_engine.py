@@ -1,10 +1,9 @@
-"""Fits of large tables in partitions that others work on: threads here, other machines in `obcut.dask`.
+"""Fits of large tables in partitions, by threads of this process or, in `obcut.dask`, by other machines.
 
-An `Engine` starts tasks, tells when they have ended, fetches what came of them, can be
-cancelled and looks after those who work. The rest is the same for all engines: one task
-per partition and pass (small partitions in one place share one), a small state for all of
-them, results by the number of the partition. Results are joined exactly, so neither the engine nor the partitions nor
-their order change a bit.
+A `PartitionEngine` starts tasks, reports their end, fetches their results, can cancel them and checks that its workers
+are alive. The rest is the same for all engines: every pass runs one task per partition (small partitions in the same
+place share a task), all tasks of a pass receive the same small state, and results are identified by the number of the
+partition. Results are merged exactly, so the fit does not depend on the engine, the partitions or their order.
 """
 
 import queue
@@ -23,36 +22,36 @@ import obcut
 from obcut import _core
 from obcut._input import aligned
 
-#: Seconds between two looks at those who work.
+#: Seconds between two checks of the workers.
 GLANCE = 0.2
-#: Numbers in the partitions that share a task: so many that the work outweighs the task, and at most.
+#: Bounds of the numbers in the partitions that share a task. The lower bound keeps the cost of a task small.
 SMALL = 1 << 18
 SHARED = 1 << 23
-#: Results that are joined at once where they are, when together they are more than `LIGHT` bytes.
+#: Number of results that a worker merges at once. Workers merge only when all results exceed `LIGHT` bytes.
 FAN = 16
 LIGHT = 1 << 24
 
 
 def as_table(block: Any, dtype: Any = None) -> NDArray[Any]:
-    """Rows as the engine reads them; without a type, single precision stays single, all else becomes double."""
+    """Rows as the engine reads them. Without a type, single precision is kept and all others become double."""
     if sp.issparse(block):
-        raise ValueError("sparse rows are not clustered in partitions")
+        raise ValueError("partitions of sparse rows are not supported: pass dense rows")
     if hasattr(block, "dtypes") and hasattr(block, "to_numpy"):
         block = block.to_numpy(dtype=dtype or real_type(block.dtypes), na_value=np.nan)
     block = np.asarray(block)
     if block.ndim != 2:
-        raise ValueError(f"it has {block.ndim} dimensions, but a table has 2")
+        raise ValueError(f"expected a table with 2 dimensions, got {block.ndim}")
     return aligned(block, dtype or real_type([block.dtype]))
 
 
 def real_type(types: Iterable[Any]) -> type[np.floating]:
-    """The precision that numbers of these types are read in, as scikit-learn finds it."""
+    """The precision that numbers of these types are read in, by the rules of scikit-learn."""
     found = np.result_type(*(getattr(t, "numpy_dtype", t) for t in types))
     return np.float32 if found == np.float32 else np.float64
 
 
 def load(index: int, block: Any, dtype: Any) -> NDArray[Any]:
-    """Make a partition ready for the passes."""
+    """Prepare a partition for the passes."""
     return _named(index, as_table, block, dtype)
 
 
@@ -71,42 +70,42 @@ def run(
     shapes: Sequence[tuple[int, int]],
     version: str,
 ) -> bytes:
-    """Do the task of a pass with some partitions; `firsts` are the numbers of their first rows."""
+    """Run the task of a pass on some partitions; `firsts` are the numbers of their first rows."""
     if version != obcut.__version__:
-        raise RuntimeError(f"partition {index}: a worker has obcut {obcut.__version__}, but the client {version}")
+        raise RuntimeError(f"partition {index}: a worker has obcut {obcut.__version__}, but the client has {version}")
     pieces = []
     for i, table, weight, first, shape in zip(group, tables, weights, firsts, shapes, strict=True):
         if table.shape != tuple(shape):
-            raise ValueError(f"partition {i} had the shape {tuple(shape)} at first, but now {table.shape}")
+            raise ValueError(f"partition {i} had shape {tuple(shape)} at first, but has shape {table.shape} now")
         pieces.append((aligned(table), None if weight is None else aligned(weight), first))
     return _core.run_task(task, pieces)
 
 
 def pick(index: int, table: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Take some rows of a partition."""
+    """Select some rows of a partition."""
     return aligned(table)[rows]
 
 
 def merge(index: int, results: Sequence[bytes]) -> bytes:
-    """Join results where they are."""
+    """Merge results on the worker that holds them."""
     return _core.merge(results)
 
 
 def _named(index, function, *arguments):
-    """Call a function; its error names the partition."""
+    """Call a function. An error names the partition."""
     try:
         return function(*arguments)
     except (ValueError, TypeError) as error:
         raise ValueError(f"partition {index}: {error}") from error
 
 
-class Engine(ABC):
-    """Partitions of a table and those who work on them.
+class PartitionEngine(ABC):
+    """Partitions of a table and the workers that process them.
 
     Parameters
     ----------
     tables : list
-        The partitions: arrays, or what stands for them.
+        The partitions: arrays, or futures of arrays.
     weights : list or None
         The weights of their rows.
     """
@@ -114,53 +113,53 @@ class Engine(ABC):
     def __init__(self, tables: Sequence[Any], weights: Sequence[Any] | None = None) -> None:
         self.tables = list(tables)
         self.weights = weights
-        #: Number of the first row of every partition, and at the end that of all rows.
+        #: Number of the first row of every partition; the last entry is the number of all rows.
         self.firsts: list[int] = []
         self.n_cols = 0
-        #: Tasks that run at the same time.
+        #: Number of tasks that run at the same time.
         self.n_threads = 1
 
     @abstractmethod
     def start(self, name: str, function: Callable, *columns: Sequence[Any]) -> list[Any]:
-        """Start a task for every row of `columns`, the first of which numbers them; return futures."""
+        """Start a task for every row of `columns` and return futures. The first column holds their numbers."""
 
     @abstractmethod
     def fetch(self, futures: Sequence[Any]) -> list[Any]:
-        """Bring the results of futures that have ended well."""
+        """Fetch the results of futures that have succeeded."""
 
     @abstractmethod
     def failure(self, future: Any) -> BaseException | None:
-        """What a future that has ended raised, if it did."""
+        """The exception of a finished future, if it raised one."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """End all that was started; nothing is kept."""
+        """Cancel all tasks and release the partitions."""
 
     def share(self, name: str, value: bytes) -> Any:
-        """Give a value to all who work; returns what stands for it among the arguments of tasks."""
+        """Send a value to all workers. The result stands for the value in the arguments of tasks."""
         return value
 
     def places(self) -> list[Any]:
-        """Where the partitions are."""
+        """The worker that holds every partition."""
         return [None] * len(self.tables)
 
     def check(self) -> None:
-        """Raise RuntimeError if those who work have another version of obcut."""
+        """Raise RuntimeError if a worker has another version of obcut."""
         return
 
     def attend(self) -> None:
-        """Raise RuntimeError if nobody is left to work; called while waiting."""
+        """Raise RuntimeError if no worker is left. Called while waiting for results."""
         return
 
     def wait(
         self,
         futures: Sequence[Any],
-        told: Callable[[int], object] | None = None,
+        on_end: Callable[[int], object] | None = None,
         partitions: Sequence[int] | None = None,
     ) -> None:
-        """Wait for futures, one for every partition if `partitions` does not say otherwise.
+        """Wait for futures. They are those of all partitions, unless `partitions` lists others.
 
-        The first error ends it; `told` is called with the place of every future that has ended.
+        The first error ends the wait. `on_end` is called with the index of every finished future.
         """
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for i, future in enumerate(futures):
@@ -173,16 +172,16 @@ class Engine(ABC):
                     raise error
                 at = i if partitions is None else partitions[i]
                 raise RuntimeError(f"partition {at}: {type(error).__name__}: {error}") from error
-            if told is not None:
-                told(i)
+            if on_end is not None:
+                on_end(i)
 
     def results(self, futures: Sequence[Any]) -> list[Any]:
-        """Wait for futures and bring their results."""
+        """Wait for futures and fetch their results."""
         self.wait(futures)
         return self._fetched(futures)
 
     def _fetched(self, futures: Sequence[Any]) -> list[Any]:
-        """Fetch without waiting for those who are lost."""
+        """Fetch results, but stop waiting when all workers are lost."""
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def work():
@@ -205,7 +204,7 @@ class Engine(ABC):
                 self.attend()
 
     def measure(self) -> None:
-        """Find out how large the partitions are, and whether all are as wide."""
+        """Find the sizes of the partitions, and check that all have the same number of columns."""
         looks = self.results(self.start("look", look, range(len(self.tables)), self.tables))
         self.firsts = [0, *np.cumsum([n for n, _ in looks]).tolist()]
         self.n_cols = looks[0][1]
@@ -214,8 +213,8 @@ class Engine(ABC):
                 raise ValueError(f"partition {i} has {n_cols} columns, but partition 0 has {self.n_cols}")
 
     def groups(self) -> list[list[int]]:
-        """Partitions that share a task: small ones that are in the same place."""
-        # Some tasks for every thread, so that all have work until the end.
+        """Groups of partitions that share a task: small partitions in the same place."""
+        # Several tasks for every thread, so that no thread is idle at the end.
         most = min(SHARED, max(SMALL, self.firsts[-1] * self.n_cols // (4 * self.n_threads)))
         found: list[list[int]] = []
         places = self.places()
@@ -231,8 +230,8 @@ class Engine(ABC):
             numbers[place] += size
         return found
 
-    def map(self, name: str, task: bytes, told: Callable[[int], object]) -> list[bytes]:
-        """Do a task with all partitions; what came of them, in few pieces."""
+    def map(self, name: str, task: bytes, on_progress: Callable[[int], object]) -> list[bytes]:
+        """Run a task on all partitions and return a few merged results."""
         shared = self.share(name, task)
         groups = self.groups()
         columns: list[list[Any]] = [[], [], [], [], [], [], [], []]
@@ -261,13 +260,13 @@ class Engine(ABC):
         def count(i):
             nonlocal done
             done += len(groups[i])
-            told(done)
+            on_progress(done)
 
         self.wait(futures, count, [group[0] for group in groups])
         return self.results(joined) if level else self._fetched(futures)
 
     def gather(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """The rows of these ascending numbers."""
+        """The rows with these ascending numbers."""
         cuts = np.searchsorted(rows, self.firsts)
         wanted = [i for i in range(len(self.tables)) if cuts[i] < cuts[i + 1]]
         local = [rows[cuts[i] : cuts[i + 1]] - self.firsts[i] for i in wanted]
@@ -276,12 +275,12 @@ class Engine(ABC):
         return np.concatenate(self._fetched(futures))
 
     def partition_of(self, row: int) -> int:
-        """Number of the partition that holds a row."""
+        """Number of the partition that contains a row."""
         return int(np.searchsorted(self.firsts, row, side="right")) - 1
 
 
-class Threads(Engine):
-    """Threads of this process: the reference that other engines are compared with.
+class ThreadEngine(PartitionEngine):
+    """Threads of this process: the reference for other engines.
 
     Parameters
     ----------
@@ -305,20 +304,20 @@ class Threads(Engine):
         return [self.pool.submit(_called, function, row) for row in zip(*columns, strict=True)]
 
     def fetch(self, futures: Sequence[Future]) -> list[Any]:
-        """Bring the results of futures."""
+        """Fetch the results of futures."""
         return [future.result() for future in futures]
 
     def failure(self, future: Future) -> BaseException | None:
-        """What a future raised."""
+        """The exception of a future."""
         return future.exception()
 
     def cancel(self) -> None:
-        """End all that has not begun."""
+        """Cancel all tasks that have not started."""
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _called(function, arguments):
-    """Call a function with the results of futures in their place; they were started earlier, so they end."""
+    """Call a function with futures replaced by their results. The futures were started earlier, so they end."""
     return function(*(_result(value) for value in arguments))
 
 
@@ -329,33 +328,33 @@ def _result(value):
 
 
 def fit(
-    engine: Engine,
+    engine: PartitionEngine,
     plan: dict[str, Any],
     is_single: bool,
     names: Sequence[str] | None = None,
     listener: Callable[..., object] | None = None,
 ) -> dict[str, Any]:
-    """Cluster a table that is large, pass by pass.
+    """Cluster a large table, pass by pass.
 
     Parameters
     ----------
-    engine : Engine
-        Its partitions, measured.
+    engine : PartitionEngine
+        The partitions, after `measure`.
     plan : dict
-        The settings, as the estimator tells them.
+        The arguments of the engine that the estimator makes from its parameters.
     is_single : bool
         Whether the partitions are of single precision.
     names : list of str or None
         Names of the columns.
     listener : callable or None
-        Is told the stage, the partitions that are done, all partitions, None, and (passes, 0).
+        Called with the stage, the number of finished partitions, the number of partitions, None, and (passes, 0).
 
     Returns
     -------
     found : dict
-        As of `_core.fit`, without labels.
+        As from `_core.fit`, without labels.
     """
-    large = _core.Large(n_rows=engine.firsts[-1], n_cols=engine.n_cols, single=is_single, **plan)
+    large = _core.PartitionedFit(n_rows=engine.firsts[-1], n_cols=engine.n_cols, single=is_single, **plan)
     seconds = {"scan": 0.0, "round": 0.0}
     counts: dict[str, int] = {}
     while True:
@@ -369,12 +368,12 @@ def fit(
         stage = "round" if name == "round" else "scan"
         place = (large.passes, 0)
 
-        def told(done, stage=stage, place=place):
+        def on_progress(done, stage=stage, place=place):
             if listener is not None:
                 listener(stage, done, len(engine.tables), None, place)
 
         begun = time.perf_counter()
-        results = engine.map(f"{name}-{counts.get(name, 0)}", task, told)
+        results = engine.map(f"{name}-{counts.get(name, 0)}", task, on_progress)
         counts[name] = counts.get(name, 0) + 1
         spent = time.perf_counter() - begun
         with_partition(engine, large.take, results, spent)
@@ -384,8 +383,8 @@ def fit(
     return found
 
 
-def with_partition(engine: Engine, function: Callable, *arguments: Any, **options: Any) -> Any:
-    """Call a function; an error that is about a row names its partition."""
+def with_partition(engine: PartitionEngine, function: Callable, *arguments: Any, **options: Any) -> Any:
+    """Call a function. An error about a row names the partition of the row."""
     try:
         return function(*arguments, **options)
     except ValueError as error:

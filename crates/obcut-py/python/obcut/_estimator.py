@@ -3,8 +3,7 @@
 import inspect
 import json
 import os
-import textwrap
-import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -18,12 +17,12 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from obcut import _core
+from obcut._docs import TEXTS, documented, filled
 from obcut._input import (
-    Rows,
+    BatchedRows,
     check_enough_rows,
     engine_table,
     load,
@@ -32,8 +31,9 @@ from obcut._input import (
     seed_of,
     threads_of,
 )
-from obcut._parameters import PARAMETERS, OBCutParameters
-from obcut._progress import CALLER, CallbackSupportMixin, listening, with_callbacks
+from obcut._parameters import PARAMETERS, SCALES, OBCutParameters
+from obcut._progress import CallbackSupportMixin, listening, with_callbacks
+from obcut._warnings import warn_of_fit
 
 try:
     from sklearn.utils._set_output import _get_output_config
@@ -43,10 +43,11 @@ except ImportError:  # moved, or gone
         return {"dense": "default"}
 
 
-#: Parameters that are passed to the engine in another way.
+#: Parameters that are not passed to the engine by `_settings`.
 _APART = {"n_clusters", "preset", "init", "anchors", "random_state", "n_jobs", "verbose"}
 
 
+@documented
 class OBCut(
     OBCutParameters,
     CallbackSupportMixin,
@@ -57,12 +58,12 @@ class OBCut(
 ):
     """One-step bipartite graph cut: scalable graph clustering that labels new rows.
 
-    Rows are linked to a few hundred anchors, and that graph is cut into balanced
-    parts in one step, in time linear in the number of rows. It finds clusters that
-    k-means cannot, such as curved shapes and unions of subspaces.
+    OBCut links every row to the nearest of a few hundred anchors and cuts this graph into
+    balanced parts in one step. The time is linear in the number of rows. Unlike k-means,
+    it finds clusters such as curved shapes and unions of subspaces.
 
-    The same data and seed give the same labels for any number of threads. A sample
-    weight of 3 means the row three times, a weight of 0 that it is not there.
+    The labels depend on the data and the seed only, not on the number of threads. A row
+    with sample weight 3 counts as three copies of the row; a row with weight 0 is ignored.
 
     Parameters
     ----------
@@ -71,16 +72,17 @@ class OBCut(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of every row, -1 for noise if `noise` is given; no cluster is empty
-        before noise is marked.
+        Cluster of every row, -1 for noise if `noise` is given. Before noise is marked,
+        every cluster has at least one row.
     confidence_ : ndarray of shape (n_samples,)
-        How sure every label is: 0 on the border of two clusters, 1 well inside one. It
-        is the difference of the two largest probabilities of `predict_proba`.
+        Confidence of every label: 0 on the border of two clusters, 1 well inside a
+        cluster. It is the difference of the two largest probabilities of
+        `predict_proba`.
     outlier_scores_ : ndarray of shape (n_samples,)
-        How outlying every row is: about 1 for the usual rows of a cluster, larger the
+        Outlier score of every row: about 1 for the typical rows of a cluster, larger the
         farther a row lies from the others.
     margin_ : ndarray of shape (n_samples,)
-        The raw difference between the gains of the best two clusters.
+        Difference between the gains of the best and the second-best cluster.
     n_clusters_ : int
         Number of clusters.
     anchors_ : ndarray of shape (n_anchors, n_features)
@@ -90,44 +92,39 @@ class OBCut(
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Weight of the rows in every cluster.
     stability_ : float or None
-        How well the clusters come back when parts of the rows are clustered: the mean
-        adjusted Rand index over the resamples. None if `stability` is 0.
+        Stability of the clustering: the mean adjusted Rand index over the resamples.
+        None if `stability` is 0.
     cluster_stability_ : ndarray of shape (n_clusters,) or None
-        The same of every cluster: its mean Jaccard index with the most similar cluster
-        of a resample. Above 0.85 it is very stable, below 0.6 it should not be trusted.
-        NaN for a cluster of which no resample holds a row.
+        Stability of every cluster: its mean Jaccard index with the most similar cluster
+        of a resample. Above 0.85 a cluster is very stable; below 0.6 it should not be
+        trusted. NaN for a cluster without a row in any resample.
     objective_ : ndarray
-        Value after every iteration: of the objective where something is learned
-        (the first value is that of the start), else of the cut.
+        Value after every iteration: of the objective if something is learned (the first
+        value is that of the start), otherwise of the cut.
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether the iterations ended by themselves.
+        Whether the fit converged before the maximum number of iterations.
     graph_ : str
         The graph in use, such as "global+distance".
     scale_ : str
         The scaling in use.
     explanation_ : dict
-        What sets every cluster apart, what was tried, and the scores of other
-        numbers of clusters if the number was chosen.
+        The features that set every cluster apart, the candidates that were compared, and
+        the scores of other numbers of clusters if the number was chosen.
     large_ : dict or None
-        For a table with more rows than `core_rows`: the distinct rows of its core
-        ("core_rows"), how often all rows were read ("passes"), the share of the core
-        that the next rule would move after every round ("moved"), the part by which
-        it would raise the cut ("gain"), and the seconds of every pass
+        For a table with more rows than `core_rows`: the number of distinct rows in its
+        coreset ("core_rows"), the number of passes over all rows ("passes"), the share of
+        the coreset that the next rule would move after every pass ("moved"), the
+        relative increase of the cut by that rule ("gain"), and the seconds of every pass
         ("pass_seconds"). None for other tables.
     stage_seconds_ : dict
         Seconds of every stage.
-    warnings_ : list of str
-        What you should know, in plain words; it was also given as warnings.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
+    {fitted}
 
     See Also
     --------
-    BipartiteCut : Clusters both sides of a graph that is given.
+    BipartiteCut : Clusters the rows and the columns of a given graph.
 
     References
     ----------
@@ -154,40 +151,32 @@ class OBCut(
         Parameters
         ----------
         X : {array-like, sparse matrix, path} of shape (n_samples, n_features)
-            The rows. Single precision stays single, sparse stays sparse; C-contiguous
-            arrays, memory maps among them, and CSR matrices are read in place. The
-            path of a file, a folder or a pattern (NPY, Parquet, CSV), and objects with
-            `shape`, `dtype` and slices of rows, such as the arrays of h5py and zarr, are
-            read piece by piece; integers of at most 16 bits and half precision are taken
-            as single precision then.
-        y : Ignored
-            Not used; here for consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights: an integer means that many copies, 0 that the row is not there.
+            The rows. Single precision and sparsity are kept. C-contiguous arrays,
+            memory maps and CSR matrices are read in place. Tables on disk are read in
+            batches: the path of a file, a folder or a pattern (NPY, Parquet, CSV), or an
+            object with `shape`, `dtype` and slices of rows, such as an array of h5py or
+            zarr. Integers of at most 16 bits and half precision are read in single
+            precision then.
+        {y}
+        {copies}
 
         Returns
         -------
-        self : OBCut
-            The fitted estimator.
+        {self}
         """
         X = read_input(self, X, reset=True)
         plan = self._plan(*X.shape)
-        if isinstance(X, Rows) and not self._is_large(plan, *X.shape):
+        if isinstance(X, BatchedRows) and not self._is_large(plan, *X.shape):
             X = load(self, X)
         weights = read_weights(sample_weight, X)
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         with listening(self, X, sample_weight) as listener:
-            plan |= {"weights": weights, "names": names, "listener": listener}
-            if isinstance(X, Rows):
-                n_rows, n_cols = X.shape
-                found = _core.fit_rows(X.read, n_rows=n_rows, n_cols=n_cols, single=X.is_single, **plan)
-            else:
-                found = _core.fit(engine_table(X), **plan)
+            found = _core.fit(engine_table(X), weights=weights, names=names, listener=listener, **plan)
         self._keep(found)
         return self
 
     def _plan(self, n_samples: int, n_features: int) -> dict[str, Any]:
-        """What the engine is told, but for the rows."""
+        """The arguments of the engine, except for the rows."""
         settings = self._settings(n_samples)
         anchors = None
         if self.anchors is not None:
@@ -203,11 +192,11 @@ class OBCut(
 
     @staticmethod
     def _is_large(plan: dict[str, Any], n_samples: int, n_features: int) -> bool:
-        """Whether a table of this size is clustered by its core."""
+        """Whether a table of this size is clustered by a coreset."""
         return _core.is_large(plan["settings"], n_samples, n_features, paper=plan["paper"], anchors=plan["anchors"])
 
     def _keep(self, found: dict[str, Any]) -> None:
-        """Set the attributes of a fit, and say what there is to say."""
+        """Set the attributes of a fit, and issue its warnings."""
         self._take(found["model"])
         self._facts = found["facts"]
         self.labels_ = found["labels"]
@@ -219,204 +208,135 @@ class OBCut(
         self.converged_ = found["converged"]
         self.large_ = None if found["large"] is None else json.loads(found["large"])
         self.stage_seconds_ = found["seconds"]
-        self.warnings_ = [text for text, _ in found["warnings"]]
-        for text, about_convergence in found["warnings"]:
-            kind = ConvergenceWarning if about_convergence else UserWarning
-            warnings.warn(text, kind, stacklevel=CALLER + 1)
-        if not self.converged_ and not found["objective"].size:
-            text = f"the cut was still rising after {self.n_iter_} iterations; raise max_iter to continue"
-            warnings.warn(text, ConvergenceWarning, stacklevel=CALLER + 1)
+        cut_is_rising = not self.converged_ and not found["objective"].size
+        warn_of_fit(self, found["warnings"], cut_is_rising=cut_is_rising, depth=2)
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> NDArray[np.int32]:
         """Cluster the rows of a table and return their labels.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used; here for consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+        {rows_and_weights}
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            Cluster of every row, -1 for noise if `noise` is given.
+        {labels}
         """
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Any:
         """Cluster the rows of a table and return their links to the anchors.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used; here for consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+        {rows_and_weights}
 
         Returns
         -------
-        B : sparse matrix of shape (n_samples, n_columns)
-            As of `transform`.
+        {links}
         """
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label rows. The rows of the fit get the labels of the fit.
+        """Predict the cluster of every row. Rows of the fit keep their labels.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+        {rows}
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            Cluster of every row, -1 for noise if `noise` is given.
+        {labels}
         """
-        check_is_fitted(self)
-        X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            return self._labelled(X)[0]
-        return self._model.predict(engine_table(X), threads_of(self.n_jobs))
-
-    def transform(self, X: Any) -> Any:
-        """Link rows to the anchors.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        B : sparse matrix of shape (n_samples, n_columns)
-            Weights of the links, summing to one in every row, in CSR. It is a dense
-            table if `set_output` asks for a data frame.
-        """
-        check_is_fitted(self)
-        X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            graph = sp.vstack([self._links(piece) for piece in X.pieces()], format="csr")
-        else:
-            graph = self._links(X)
-        frame = _get_output_config("transform", estimator=self)["dense"] != "default"
-        return graph.toarray() if frame else graph
-
-    def _links(self, X: Any) -> Any:
-        """Links of rows in memory."""
-        indptr, indices, data = self._model.transform(engine_table(X), threads_of(self.n_jobs))
-        kind = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
-        graph = kind((data, indices, indptr), shape=(X.shape[0], self._n_features_out))
-        graph.sort_indices()
-        return graph
-
-    def score(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Score rows without labels: how well the clusters hold together, and how even they are.
-
-        The mean chance that a step from a row to an anchor and back stays in the
-        cluster, times the entropy of the cluster sizes over its largest value. It
-        compares settings of one kind of graph; across graphs, trust ``graph="auto"``.
-        All rows are read into memory.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used; here for consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        score : float
-            Between 0 and 1; larger is better.
-        """
-        check_is_fitted(self)
-        X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            X = load(self, X)
-        weights = read_weights(sample_weight, X)
-        return self._model.score(engine_table(X), weights, threads_of(self.n_jobs))
+        return self._of_rows(_core.Model.predict, X)
 
     def predict_confidence(self, X: Any) -> NDArray[np.float64]:
-        """Tell how sure the labels of rows are.
+        """Predict the confidence of the label of every row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+        {rows}
 
         Returns
         -------
         confidence : ndarray of shape (n_samples,)
-            From 0 to 1, see `confidence_`.
+            Between 0 and 1, see `confidence_`.
         """
-        check_is_fitted(self)
-        X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            return self._labelled(X)[1]
-        return self._model.confidence(engine_table(X), threads_of(self.n_jobs))
+        return self._of_rows(_core.Model.confidence, X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Tell how likely every cluster is for rows.
+        """Predict the probability of every cluster for every row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+        {rows}
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_clusters)
-            They sum to 1, and the cluster of a row has the largest, also where the row
-            is marked as noise. Far from all clusters they come near ``1 / n_clusters``.
+            Every row sums to one. The cluster of the row has the largest probability,
+            even if the row is marked as noise. Far from all clusters, the probabilities
+            approach ``1 / n_clusters``.
         """
-        check_is_fitted(self)
-        X = read_input(self, X, reset=False)
-        threads = threads_of(self.n_jobs)
-        if isinstance(X, Rows):
-            return np.concatenate([self._model.predict_proba(engine_table(piece), threads) for piece in X.pieces()])
-        return self._model.predict_proba(engine_table(X), threads)
+        return self._of_rows(_core.Model.predict_proba, X)
 
     def outlier_scores(self, X: Any) -> NDArray[np.float64]:
-        """Tell how outlying rows are.
+        """Compute the outlier score of every row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+        {rows}
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            About 1 for usual rows, larger for outlying ones, see `outlier_scores_`.
+            About 1 for typical rows, larger for outliers, see `outlier_scores_`.
         """
-        check_is_fitted(self)
-        X = read_input(self, X, reset=False)
-        if isinstance(X, Rows):
-            return self._labelled(X)[2]
-        return self._model.outlier_scores(engine_table(X), threads_of(self.n_jobs))
+        return self._of_rows(_core.Model.outlier_scores, X)
 
-    def _labelled(self, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """Labels, confidence and outlier scores of rows that are read piece by piece."""
-        threads = threads_of(self.n_jobs)
-        return _core.predict_rows(self._model, X.read, *X.shape, single=X.is_single, threads=threads)
+    def transform(self, X: Any) -> Any:
+        """Link rows to the anchors.
+
+        {rows}
+
+        Returns
+        -------
+        {links}
+        """
+        X = self._read(X)
+        indptr, indices, data = self._model.transform(engine_table(X), threads_of(self.n_jobs))
+        kind = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
+        graph = kind((data, indices, indptr), shape=(X.shape[0], self._n_features_out))
+        graph.sort_indices()
+        frame = _get_output_config("transform", estimator=self)["dense"] != "default"
+        return graph.toarray() if frame else graph
+
+    def score(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> float:
+        """Score the clusters of rows without known classes.
+
+        The score is the mean probability that a step from a row to an anchor and back
+        stays in the cluster, times the normalized entropy of the cluster sizes. Use it to
+        compare parameters of one kind of graph; to compare kinds of graphs, use
+        ``graph="auto"``. All rows are read into memory.
+
+        {rows_and_weights}
+
+        Returns
+        -------
+        {score}
+        """
+        X = self._read(X)
+        if isinstance(X, BatchedRows):
+            X = load(self, X)
+        weights = read_weights(sample_weight, X)
+        return self._model.score(engine_table(X), weights, threads_of(self.n_jobs))
+
+    def _read(self, X: Any) -> Any:
+        """Check rows that a fitted estimator is given."""
+        check_is_fitted(self)
+        return read_input(self, X, reset=False)
+
+    def _of_rows(self, function: Callable[..., Any], X: Any) -> Any:
+        """Call a function of the model with rows."""
+        table = engine_table(self._read(X))
+        return function(self._model, table, threads_of(self.n_jobs))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the model to a file that the command ``obcut predict`` reads as well.
+        """Write the model to a file, which the command ``obcut predict`` reads as well.
 
         Parameters
         ----------
         path : str or path-like
-            The file, by custom with the ending ``.safetensors``.
-        overwrite : bool, default=True
-            Whether an existing file is replaced.
+            The file. The usual extension is ``.safetensors``.
+        {overwrite}
         """
         check_is_fitted(self)
         self._model.save(os.fspath(path), overwrite=overwrite)
@@ -430,46 +350,40 @@ class OBCut(
         title: str | None = None,
         overwrite: bool = True,
     ) -> None:
-        """Write a report with pictures: one HTML file that needs no network.
+        """Write a report with charts: one HTML file that needs no network.
 
-        The page shows cluster sizes, what sets every cluster apart, convergence,
-        seconds and settings. With `X` it also shows a map of the rows, the graph, how
-        sure the labels are, and typical rows; these are computed now, because the
-        estimator does not keep the rows.
+        The report shows cluster sizes, the features that set every cluster apart,
+        convergence, seconds and parameters. With `X` it also shows a map of the rows, the
+        graph, the confidence of the labels, and typical rows. They are computed by this
+        call, because the estimator does not keep the rows.
 
         Parameters
         ----------
         path : str or path-like
-            The file, by custom with the ending ``.html``.
+            The file. The usual extension is ``.html``.
         X : {array-like, sparse matrix, path} of shape (n_samples, n_features), default=None
-            The rows to show: those of the fit or others, in memory or on disk, as
-            `predict` takes them. Without them the page has no pictures of rows, and
-            says how to add them.
+            The rows to show, in memory or on disk, as for `fit`. They need not be those
+            of the fit. Without rows, the report has no charts of rows and explains how to
+            add them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows of `X`. They count when the typical rows are chosen.
+            Weights of the rows of `X`. They are used to choose the typical rows.
         title : str, default=None
             Title of the page.
-        overwrite : bool, default=True
-            Whether an existing file is replaced.
+        {overwrite}
         """
         check_is_fitted(self)
-        table, rows, weights = None, None, None
+        weights = None
         if X is None and sample_weight is not None:
-            raise ValueError("sample_weight are weights of the rows of X: pass X as well.")
+            raise ValueError("sample_weight holds the weights of the rows of X: pass X as well.")
         if X is not None:
             X = read_input(self, X, reset=False)
             weights = read_weights(sample_weight, X)
-            if isinstance(X, Rows):
-                rows = (X.read, *X.shape, X.is_single)
-            else:
-                table = engine_table(X)
         _core.report(
             self._model,
             os.fspath(path),
             overwrite=overwrite,
             facts=getattr(self, "_facts", None),
-            table=table,
-            rows=rows,
+            table=None if X is None else engine_table(X),
             weights=weights,
             title=title,
             command=self._command(),
@@ -478,7 +392,7 @@ class OBCut(
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "OBCut":
-        """Read a model that `save` or the command wrote.
+        """Read a model that was written by `save` or by the command.
 
         Parameters
         ----------
@@ -488,7 +402,7 @@ class OBCut(
         Returns
         -------
         model : OBCut
-            A fitted estimator. The labels of the training rows are not in the file.
+            A fitted estimator. The file does not contain the labels of the rows of the fit.
         """
         with open(path, "rb") as file:
             content = file.read()
@@ -520,7 +434,7 @@ class OBCut(
             self.cluster_stability_ = np.array(found, dtype=np.float64)
 
     def _settings(self, n_samples: int) -> dict[str, Any]:
-        """The settings of the engine that differ from the preset."""
+        """The parameters that differ from the preset, as the engine reads them."""
         settings: dict[str, Any] = {"random_state": seed_of(self.random_state), "n_jobs": threads_of(self.n_jobs)}
         if isinstance(self.n_clusters, Integral):
             check_enough_rows(n_samples, self.n_clusters)
@@ -540,7 +454,7 @@ class OBCut(
         return settings
 
     def _command(self) -> str:
-        """The lines that fit the same model again."""
+        """The code that fits the same model again."""
         given = []
         for name, default in _defaults().items():
             value = getattr(self, name)
@@ -555,11 +469,11 @@ class OBCut(
         return f"from obcut import OBCut\n\nmodel = OBCut({arguments}).fit(X)"
 
     def _start(self, n_samples: int) -> list[int]:
-        """Given start labels."""
+        """The given initial labels."""
         labels = np.asarray(self.init)
         if labels.shape != (n_samples,):
             raise ValueError(
-                f"init has shape {labels.shape}, but X has {n_samples} samples: give a label for every one."
+                f"init has shape {labels.shape}, but X has {n_samples} samples: pass one label for every sample."
             )
         if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
             raise ValueError("init must hold integers from 0 to n_clusters - 1.")
@@ -594,7 +508,7 @@ def _range(limits):
 
 
 def _plain(value):
-    """A value as JSON writes it."""
+    """A value that JSON can write."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, Integral):
@@ -602,4 +516,4 @@ def _plain(value):
     return float(value) if isinstance(value, Real) else value
 
 
-OBCut.__doc__ = (OBCut.__doc__ or "").replace("{parameters}", textwrap.indent(PARAMETERS, "    ").strip())
+OBCut.__doc__ = filled(OBCut.__doc__, {"parameters": filled(PARAMETERS.strip(), {**TEXTS, "scales": SCALES}) or ""})

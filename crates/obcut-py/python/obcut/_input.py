@@ -1,9 +1,8 @@
-"""What the estimators share: tables, seeds, threads, as the engine takes them."""
+"""Input of the estimators: checks tables, weights, seeds and threads, and converts them for the engine."""
 
 import numbers
 import os
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import joblib
@@ -15,12 +14,12 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from . import _core
 
-#: Numbers are read in the precision they come in.
+#: Numbers keep their precision.
 DTYPES = [np.float64, np.float32]
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = False, is_checked: bool = True) -> Any:
-    """Check a table as scikit-learn does; nothing is copied that the engine can read in place."""
+    """Check a table as scikit-learn does. Tables that the engine can read in place are not copied."""
     return validate_data(
         estimator,
         X,
@@ -34,32 +33,34 @@ def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = Fals
     )
 
 
-class Rows:
-    """Rows that are read piece by piece from what has `shape`, `dtype` and slices of rows.
+class BatchedRows:
+    """Rows that are read in batches from an object with `shape`, `dtype` and slices of rows.
 
-    Single precision, half precision and integers of at most 16 bits come in single
-    precision, which holds all of their values; the rest in double.
+    Single precision, half precision and integers of at most 16 bits are read in single
+    precision, which holds all of their values; all others are read in double precision.
+
+    Parameters
+    ----------
+    source : object
+        The rows.
     """
-
-    #: Numbers in a piece, about.
-    PIECE = 1 << 20
 
     def __init__(self, source: Any) -> None:
         self.source = source
         self.shape: tuple[int, int] = tuple(map(int, source.shape))  # type: ignore[assignment]
         dtype = np.dtype(source.dtype)
         if dtype.kind not in "fiub":
-            raise ValueError(f"the rows have the type {dtype}, but must be real numbers.")
+            raise ValueError(f"rows of type {dtype} cannot be clustered: they must be real numbers.")
         self.is_single = dtype.kind == "b" or dtype.itemsize <= (4 if dtype.kind == "f" else 2)
         self.dtype = np.dtype(np.float32 if self.is_single else np.float64)
         chunks: Any = getattr(source, "chunks", None)
         self._block = int(chunks[0]) if _is_regular(chunks) else max(1, (1 << 16) // max(1, self.shape[1]))
 
     def read(self, start: Any, stop: int | None) -> NDArray[Any]:
-        """Rows from `start` to `stop`; or, without `stop`, those of the ascending numbers `start`."""
+        """Rows from `start` to `stop`; without `stop`, the rows with the ascending numbers `start`."""
         if stop is not None:
             return aligned(self.source[start:stop], self.dtype)
-        # Whole blocks, of which rows are picked: libraries are slow when asked for scattered rows.
+        # Whole blocks are read and rows are selected: libraries are slow to read scattered rows.
         found = np.empty((len(start), self.shape[1]), dtype=self.dtype)
         blocks, places = np.unique(np.asarray(start) // self._block, return_index=True)
         for block, at, end in zip(blocks, places, [*places[1:], len(start)], strict=True):
@@ -67,12 +68,6 @@ class Rows:
             rows = np.asarray(self.source[first : min(first + self._block, self.shape[0])])
             found[at:end] = rows[start[at:end] - first]
         return found
-
-    def pieces(self) -> Iterator[NDArray[Any]]:
-        """All rows, some at a time."""
-        step = max(1, self.PIECE // max(1, self.shape[1]))
-        for start in range(0, self.shape[0], step):
-            yield self.read(start, min(start + step, self.shape[0]))
 
     def all(self) -> NDArray[Any]:
         """All rows at once."""
@@ -84,25 +79,29 @@ def _is_regular(chunks: Any) -> bool:
 
 
 def open_table(path: str | os.PathLike[str], needed: list[str] | None = None) -> Any:
-    """What is in a file, without reading it: something that `read_input` takes."""
+    """Open a table on disk without reading its rows; `read_input` accepts the result."""
     name = os.fspath(path)
     if name.endswith(".npy") and os.path.exists(name):
-        return np.load(name, mmap_mode="r", allow_pickle=False)
+        array = np.load(name, mmap_mode="r", allow_pickle=False)
+        if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+            return array
+        # Numbers of other types, or in another order, are converted in batches.
+        return _core.RowFile(name) if _is_sliced(array) else array
     return _core.RowFile(name, needed)
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Check a table, which may be on disk: `Rows` where it is read piece by piece, else as `read_table`."""
+    """Check a table, which may be on disk: `BatchedRows` where it is read in batches, else as `read_table`."""
     if isinstance(X, (str, os.PathLike)):
         known = [] if reset else getattr(estimator, "feature_names_in_", [])
         X = open_table(X, [str(name) for name in known])
     if not _is_sliced(X):
-        # A map may be larger than memory, and the engine looks at the values in any case.
+        # A memory map may be larger than memory, and the engine checks the values anyway.
         return read_table(estimator, X, reset=reset, is_checked=not isinstance(X, np.memmap))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead.")
-    rows = Rows(X)
-    # scikit-learn looks at the shape only; the engine looks at the values.
+    rows = BatchedRows(X)
+    # scikit-learn checks the shape only; the engine checks the values.
     with warnings.catch_warnings():
         # Columns of a file are found by their names when it is opened.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -114,15 +113,15 @@ def read_input(estimator: Any, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def load(estimator: Any, rows: Rows) -> Any:
-    """All rows, checked as a table in memory; the names of their columns stay."""
+def load(estimator: Any, rows: BatchedRows) -> Any:
+    """Read all rows, and check them as a table in memory. The column names are kept."""
     table = aligned(rows.all())
     assert_all_finite(table, input_name="X", estimator_name=type(estimator).__name__)
     return table
 
 
 def _is_sliced(X: Any) -> bool:
-    """Whether rows are to be read in slices, since the whole may not fit into memory."""
+    """Whether the rows are read in slices, because the table may not fit in memory."""
     if isinstance(X, np.memmap):
         is_plain = X.dtype in DTYPES and X.dtype.isnative and X.flags.c_contiguous and X.flags.aligned
         return X.ndim != 2 or not is_plain
@@ -132,14 +131,14 @@ def _is_sliced(X: Any) -> bool:
         return False
     try:
         np.dtype(X.dtype)
-    except TypeError:  # a type of another library
+    except TypeError:  # the type of another library
         return False
     return True
 
 
 def _stand_in(X: Any) -> Any:
     """An array of the same shape that takes no memory."""
-    return np.broadcast_to(np.zeros((), dtype=X.dtype), X.shape) if isinstance(X, Rows) else X
+    return np.broadcast_to(np.zeros((), dtype=X.dtype), X.shape) if isinstance(X, BatchedRows) else X
 
 
 def _is_single(X: Any) -> bool:
@@ -151,12 +150,15 @@ def _is_single(X: Any) -> bool:
 
 
 def aligned(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """An array as the engine reads it: one that came by a network or from a file may begin at any byte."""
+    """An array as the engine reads it. Arrays from a network or a file may start at any byte."""
     return np.require(array, dtype, ["C", "A"])
 
 
 def engine_table(X: Any) -> Any:
-    """The arrays of a checked table: itself, or the parts of a sparse one."""
+    """What the engine reads a checked table from: an array, the parts of a sparse matrix, or rows in batches."""
+    if isinstance(X, BatchedRows):
+        # The engine reads the rows of a file itself.
+        return X.source if isinstance(X.source, _core.RowFile) else (X.read, *X.shape, X.is_single)
     if not sp.issparse(X):
         return aligned(X)
     short = X.indptr.dtype == X.indices.dtype == np.int32
@@ -170,7 +172,7 @@ def engine_table(X: Any) -> Any:
 
 
 def read_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64] | None:
-    """Weights in double precision, or None when all rows count alike."""
+    """Weights in double precision, or None if all rows have the same weight."""
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, _stand_in(X), dtype=np.float64, ensure_non_negative=True)
@@ -178,7 +180,7 @@ def read_weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]
 
 
 def seed_of(random_state: int | np.random.RandomState | None) -> int:
-    """The seed of the engine: a number is used as it is, a generator gives one."""
+    """The seed of the engine: an integer itself, or a random integer from a generator."""
     if isinstance(random_state, (int, numbers.Integral)):
         if not 0 <= random_state < 2**64:
             raise ValueError(f"random_state={random_state} must be between 0 and 2**64 - 1.")
@@ -189,11 +191,11 @@ def seed_of(random_state: int | np.random.RandomState | None) -> int:
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Number of threads, by the rules of joblib: None is 1 unless a context says more."""
+    """Number of threads by the rules of joblib: None is 1 unless a context sets another number."""
     return joblib.effective_n_jobs(n_jobs)
 
 
 def check_enough_rows(n_samples: int, n_clusters: int) -> None:
-    """Say it in scikit-learn's words."""
+    """Raise the ValueError of scikit-learn if there are fewer rows than clusters."""
     if n_samples < n_clusters:
         raise ValueError(f"n_samples={n_samples} should be >= n_clusters={n_clusters}.")

@@ -36,37 +36,15 @@ class DCDPASC(Method, name="dcdp-asc"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "cores": [StrOptions({"ldp", "local"})],
         "similarity": [StrOptions({"global", "local"})],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -81,14 +59,10 @@ class DCDPASC(Method, name="dcdp-asc"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.cores = cores
         self.similarity = similarity
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class ESCG(Method, name="escg"):
@@ -113,39 +87,17 @@ class ESCG(Method, name="escg"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "supernodes": [Interval(Integral, 0, None, closed="left")],
         "neighbors": [Interval(Integral, 0, None, closed="left")],
         "rounds": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -162,16 +114,12 @@ class ESCG(Method, name="escg"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.supernodes = supernodes
         self.neighbors = neighbors
         self.rounds = rounds
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class EulerSC(Method, name="eulersc"):
@@ -200,39 +148,17 @@ class EulerSC(Method, name="eulersc"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="minmax"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "refine": ["boolean"],
         "solver": [StrOptions({"stiefel", "svd"})],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -249,16 +175,12 @@ class EulerSC(Method, name="eulersc"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.alpha = alpha
         self.refine = refine
         self.solver = solver
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class FastESC(Method, name="fastesc"):
@@ -297,30 +219,12 @@ class FastESC(Method, name="fastesc"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "form": [StrOptions({"auto", "large", "small"})],
         "features": [Interval(Integral, 0, None, closed="left")],
         "oversampling": [Interval(Integral, 0, None, closed="left")],
@@ -328,10 +232,6 @@ class FastESC(Method, name="fastesc"):
         "rows": [StrOptions({"dropped", "raw", "unit"})],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -350,7 +250,7 @@ class FastESC(Method, name="fastesc"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.form = form
         self.features = features
         self.oversampling = oversampling
@@ -358,10 +258,6 @@ class FastESC(Method, name="fastesc"):
         self.rows = rows
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class KMeans(Method, name="kmeans"):
@@ -381,37 +277,15 @@ class KMeans(Method, name="kmeans"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "iterations": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -426,14 +300,10 @@ class KMeans(Method, name="kmeans"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.n_init = n_init
         self.iterations = iterations
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class LSC(Method, name="lsc"):
@@ -467,40 +337,18 @@ class LSC(Method, name="lsc"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "p": [Interval(Integral, 0, None, closed="left")],
         "r": [Interval(Integral, 0, None, closed="left")],
         "landmarks": [StrOptions({"kmeans", "random"})],
         "sigma": [StrOptions({"distance", "squared"})],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -518,17 +366,13 @@ class LSC(Method, name="lsc"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.p = p
         self.r = r
         self.landmarks = landmarks
         self.sigma = sigma
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class RKSC(Method, name="rksc"):
@@ -555,40 +399,18 @@ class RKSC(Method, name="rksc"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "max_neighbors": [Interval(Integral, 0, None, closed="left")],
         "baseline": [Interval(Integral, 0, None, closed="left")],
         "vectors": [Interval(Integral, 0, None, closed="left")],
         "stride": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -606,17 +428,13 @@ class RKSC(Method, name="rksc"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.max_neighbors = max_neighbors
         self.baseline = baseline
         self.vectors = vectors
         self.stride = stride
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class SSC(Method, name="ssc"):
@@ -653,30 +471,12 @@ class SSC(Method, name="ssc"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "variant": [StrOptions({"affine", "outlier", "plain"})],
         "rho": [Interval(Real, 0, None, closed="left")],
@@ -685,10 +485,6 @@ class SSC(Method, name="ssc"):
         "updates": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -708,7 +504,7 @@ class SSC(Method, name="ssc"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.alpha = alpha
         self.variant = variant
         self.rho = rho
@@ -717,10 +513,6 @@ class SSC(Method, name="ssc"):
         self.updates = updates
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class SSCOMP(Method, name="ssc-omp"):
@@ -750,40 +542,18 @@ class SSCOMP(Method, name="ssc-omp"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "sparsity": [Interval(Integral, 0, None, closed="left")],
         "threshold": [Interval(Real, 0, None, closed="left")],
         "form": [StrOptions({"matlab", "python"})],
         "project": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -801,17 +571,13 @@ class SSCOMP(Method, name="ssc-omp"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.sparsity = sparsity
         self.threshold = threshold
         self.form = form
         self.project = project
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
 
 class USPEC(Method, name="u-spec"):
@@ -833,38 +599,16 @@ class USPEC(Method, name="u-spec"):
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
-        - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-          a few distant values do not stretch
-        - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-        - ``"standard"``: every feature to mean 0 and standard deviation 1
-        - ``"robust"``: every feature to median 0 and interquartile range 1
-        - ``"unit"``: every row to length 1; a row of zeros stays zero
-        - ``"idf"``: counts times inverse document frequencies, then every row to length
-          1
-        - ``"none"``: no scaling
+        {scales}
 
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random choices. An integer is the same as ``--seed`` of the command.
-    memory : int or None, default=None
-        Bytes that may be used beside the data; None is 12 GiB. When more would be
-        needed, a ValueError says how much before anything is done.
-    n_jobs : int or None, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 means all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **Method._parameter_constraints,
         "p": [Interval(Integral, 0, None, closed="left")],
         "neighbors": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
-        "random_state": ["random_state"],
-        "memory": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -880,12 +624,8 @@ class USPEC(Method, name="u-spec"):
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, random_state=random_state, memory=memory, n_jobs=n_jobs, verbose=verbose)
         self.p = p
         self.neighbors = neighbors
         self.n_init = n_init
         self.scale = scale
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose

@@ -1,21 +1,31 @@
-"""What the methods to compare with share; their classes are in `_method_classes`.
+"""What the estimators of the other methods share; their classes are in `_method_classes`.
 
-They label the rows they are fitted on, and no others.
+They label the rows of the fit and no others.
 """
 
 import inspect
-import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.utils._param_validation import Interval
 
 from obcut import _core
+from obcut._docs import TEXTS, documented, filled
 from obcut._input import check_enough_rows, engine_table, read_table, seed_of, threads_of
-from obcut._progress import CALLER, CallbackSupportMixin, listening, with_callbacks
+from obcut._parameters import SCALES
+from obcut._progress import CallbackSupportMixin, listening, with_callbacks
+from obcut._warnings import warn_of_fit
 
-#: What the classes share; added to the documentation of each.
-_SHARED = """
+#: Parameters of all methods, which follow those of a method in its docstring.
+_PARAMETERS = """
+{random_state}
+memory : int or None, default=None
+    Maximum number of bytes to use besides the data. None means 12 GiB. If a fit
+    needs more, it raises a ValueError with the number before it starts.
+{n_jobs}
+{verbose}
 
 Attributes
 ----------
@@ -25,12 +35,7 @@ n_clusters_ : int
     Number of clusters found.
 stage_seconds_ : dict
     Seconds of every stage.
-warnings_ : list of str
-    What you should know, in plain words.
-n_features_in_ : int
-    Number of features seen during fit.
-feature_names_in_ : ndarray of shape (n_features_in_,)
-    Names of the features, if they have names.
+{fitted}
 
 Examples
 --------
@@ -39,47 +44,64 @@ Examples
 >>> {name}(n_clusters=3, random_state=0).fit(X).n_clusters_
 3
 """
-#: Parameters that all of them have.
-_SHARED_NAMES = {"n_clusters", "random_state", "memory", "n_jobs", "verbose"}
 
 
+@documented
 class Method(CallbackSupportMixin, ClusterMixin, BaseEstimator):
-    """What all of them do."""
+    """The parameters and the `fit` of all methods.
+
+    A class of a method is declared with the name of the method.
+    """
 
     _name: str
-    n_clusters: int
-    random_state: int | np.random.RandomState | None
-    memory: int | None
-    n_jobs: int | None
+    _parameter_constraints: dict = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "memory": [Interval(Integral, 0, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        random_state: int | np.random.RandomState | None = None,
+        memory: int | None = None,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def __init_subclass__(cls, *, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if name is None:  # a class that somebody derives from one of ours
+        if name is None:  # a class that a user derives from one of ours
             return
         cls._name = name
-        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + _SHARED.format(name=cls.__name__)
+        # A blank line ends a list of choices.
+        own = inspect.cleandoc(cls.__doc__ or "").replace("{scales}", "{scales}\n")
+        doc = own + _PARAMETERS.replace("{name}", cls.__name__)
+        cls.__doc__ = filled(doc, {**TEXTS, "scales": SCALES})
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
         """Cluster the rows of a table.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used; here for consistency.
+        {rows_alone}
 
         Returns
         -------
-        self : object
-            The fitted estimator.
+        {self}
         """
         X = read_table(self, X, reset=True)
         check_enough_rows(X.shape[0], self.n_clusters)
         given = self.get_params(deep=False).items()
-        settings = [(name, _word(value)) for name, value in given if name not in _SHARED_NAMES]
+        settings = [(name, _word(value)) for name, value in given if name not in SHARED_NAMES]
         with listening(self, X) as listener:
             found = _core.cluster(
                 engine_table(X),
@@ -94,15 +116,17 @@ class Method(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.labels_ = found["labels"]
         self.n_clusters_ = found["n_clusters"]
         self.stage_seconds_ = found["seconds"]
-        self.warnings_ = [text for text, _ in found["warnings"]]
-        for text in self.warnings_:
-            warnings.warn(text, UserWarning, stacklevel=CALLER)
+        warn_of_fit(self, found["warnings"])
         return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+#: Names of the parameters that all methods have.
+SHARED_NAMES = frozenset(inspect.signature(Method).parameters)
 
 
 def _word(value: Any) -> str:

@@ -43,15 +43,7 @@ n_neighbors : int, default=5
 scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"} or None, default="auto"
     How features are scaled before clustering.
 
-    - ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
-      a few distant values do not stretch
-    - ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
-    - ``"standard"``: every feature to mean 0 and standard deviation 1
-    - ``"robust"``: every feature to median 0 and interquartile range 1
-    - ``"unit"``: every row to length 1; a row of zeros stays zero
-    - ``"idf"``: counts times inverse document frequencies, then every row to length
-      1
-    - ``"none"``: no scaling
+    {scales}
 
 metric : {"euclidean", "cosine"}, default="euclidean"
     Distance between rows.
@@ -82,13 +74,9 @@ n_init : int, default=1
 preset : {"paper"} or None, default=None
     "paper" starts from the parameters of the paper. Parameters that differ from
     their defaults override the preset.
-random_state : int, RandomState instance or None, default=None
-    Seed of all random choices. An integer is the same as ``--seed`` of the command.
-n_jobs : int or None, default=None
-    Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-    context, -1 means all cores. The result does not depend on it.
-verbose : int, default=0
-    1 shows a progress bar (with tqdm if it is installed), 2 every iteration.
+{random_state}
+{n_jobs}
+{verbose}
 anchors : array-like of shape (n_anchors, n_features) or None, default=None
     Table of anchors to use instead of learned ones, in the units of the data.
 anchor_weights : {"none", "degree"} or None, default="degree"
@@ -170,10 +158,21 @@ tol : float, default=1e-05
 stop_on_labels : bool, default=True
     Stop the learning loop also when no label changes.
 """
+#: The choices of `scale`.
+SCALES = """\
+- ``"auto"``: idf or unit for counts with more than 95 % zeros, else minmax that
+  a few distant values do not stretch
+- ``"minmax"``: every feature to [0, 1]; a constant feature is ignored
+- ``"standard"``: every feature to mean 0 and standard deviation 1
+- ``"robust"``: every feature to median 0 and interquartile range 1
+- ``"unit"``: every row to length 1; a row of zeros stays zero
+- ``"idf"``: counts times inverse document frequencies, then every row to length
+  1
+- ``"none"``: no scaling"""
 
 
 class OBCutParameters:
-    """What `OBCut` can be told."""
+    """The parameters of `OBCut`."""
 
     _parameter_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, StrOptions({"auto"})],

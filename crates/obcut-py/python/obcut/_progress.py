@@ -1,10 +1,10 @@
-"""Progress of a fit: a bar for people, and scikit-learn's callbacks."""
+"""Progress of a fit: a progress bar, and the callbacks of scikit-learn."""
 
 import contextlib
 import sys
 import time
 
-#: From a warning in `fit` to the line that called it: the decorators of `fit` stand in between.
+#: Stack level from a warning in `fit` to the line that called `fit`, past the decorators of `fit`.
 CALLER = 4
 
 try:
@@ -12,10 +12,10 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing, where scikit-learn has no callbacks."""
+        """Does nothing, because this scikit-learn has no callbacks."""
 
     def with_callbacks(method):
-        """Nothing, where scikit-learn has no callbacks."""
+        """Does nothing, because this scikit-learn has no callbacks."""
         return method
 
     CALLER = 3
@@ -27,7 +27,13 @@ def _in_notebook():
 
 
 class Bar:
-    """Shows progress on standard error: a bar in a terminal or a notebook, else a line per stage."""
+    """Shows progress on standard error: a bar in a terminal or a notebook, otherwise one line per stage.
+
+    Parameters
+    ----------
+    verbose : int
+        1 shows the bar, 2 every iteration.
+    """
 
     def __init__(self, verbose):
         self.verbose = verbose
@@ -44,7 +50,7 @@ class Bar:
                 self.tqdm = tqdm
 
     def __call__(self, stage, iteration, max_iterations, objective, restart):
-        """Take one report of the engine."""
+        """Handle one progress report of the engine."""
         is_new = self.place != (stage, restart)
         self.place = (stage, restart)
         if self.tqdm is not None:
@@ -57,7 +63,7 @@ class Bar:
             self._line(text)
 
     def close(self):
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
@@ -111,7 +117,15 @@ def _drawn(iteration, max_iterations, width=20):
 
 
 class Tasks:
-    """Tells scikit-learn's callbacks: a task for every stage, and below it one for every iteration."""
+    """Reports progress to the callbacks of scikit-learn: a task per stage, with a subtask per iteration.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator.
+    X, sample_weight : object
+        The data of the fit.
+    """
 
     def __init__(self, estimator, X, sample_weight):
         self.estimator = estimator
@@ -123,7 +137,7 @@ class Tasks:
         self.done = 0
 
     def __call__(self, stage, iteration, max_iterations, objective, restart):
-        """Take one report of the engine."""
+        """Handle one progress report of the engine."""
         if self.place != (stage, restart):
             self._end_stage()
             self.place, self.done = (stage, restart), 0
@@ -136,7 +150,7 @@ class Tasks:
             task.call_on_fit_task_end(estimator=self.estimator, **self.data)
 
     def close(self):
-        """End what is open."""
+        """End the open tasks."""
         self._end_stage()
         self.root.call_on_fit_task_end(estimator=self.estimator, **self.data)
 
@@ -148,17 +162,17 @@ class Tasks:
 
 @contextlib.contextmanager
 def listening(estimator, X, sample_weight=None):
-    """What the engine reports to while a fit runs; None when nobody listens."""
+    """The function that the engine reports progress to during a fit; None without listeners."""
     listeners = [Bar(estimator.verbose)] if estimator.verbose else []
     if getattr(estimator, "_skl_callbacks", None):
         listeners.append(Tasks(estimator, X, sample_weight))
 
-    def tell(*report):
+    def report(*progress):
         for listener in listeners:
-            listener(*report)
+            listener(*progress)
 
     try:
-        yield tell if listeners else None
+        yield report if listeners else None
     finally:
         for listener in listeners:
             listener.close()

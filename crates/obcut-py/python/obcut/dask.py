@@ -1,9 +1,10 @@
 """`OBCut` for tables on many machines, with Dask (``pip install 'obcut[dask]'``).
 
-The partitions of a table stay where they are. One task per partition and pass labels its
-rows and adds up what the next pass needs; a small state goes out, small sums come back.
-Joining them is exact: the fit has the bits of `obcut.OBCut` on the same rows, for any
-partitions and any number of workers, also when workers are lost on the way.
+The partitions of a table stay where they are. Every pass runs one task per partition: the
+task receives a small state, labels the rows of the partition and returns small sums for
+the next pass. The sums are merged exactly, so the fit has the same bits as `obcut.OBCut`
+on the same rows. It does not depend on the partitions, on the number of workers, or on
+workers that are lost during the fit.
 """
 
 import inspect
@@ -24,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import obcut
 from obcut import _core, _engine, _estimator
+from obcut._docs import documented
 from obcut._input import engine_table, read_weights
 from obcut._progress import listening, with_callbacks
 
@@ -36,47 +38,49 @@ except ImportError as error:
 
 __all__ = ["OBCut"]
 
-#: Seconds between two questions to the scheduler who is there.
+#: Seconds between two requests for the list of workers.
 ROLL_CALL = 1.0
 
 
+@documented
 class OBCut(_estimator.OBCut):
     """One-step bipartite graph cut of a table in partitions, on a Dask cluster.
 
-    All parameters and attributes of :class:`obcut.OBCut` hold here; two parameters are
-    added, and `labels_`, `confidence_` and `outlier_scores_` are lazy dask arrays. A large
-    table has no `margin_`. The client that is current does the work: make a ``distributed.Client`` first.
+    The class has the parameters and attributes of :class:`obcut.OBCut` and two more
+    parameters. The attributes `labels_`, `confidence_` and `outlier_scores_` are lazy dask
+    arrays; `margin_` is None for a large table. The current client does the work, so
+    create a ``distributed.Client`` before the fit.
 
-    The core, some distinct rows that a large table is clustered by, is cut by the client
-    itself, with `n_jobs` threads. A table with fewer rows is brought to the client and
-    clustered there.
+    A large table is clustered on a coreset: some distinct rows, which the client clusters
+    itself with `n_jobs` threads. A smaller table is copied to the client and clustered
+    there.
 
     Parameters
     ----------
     n_clusters : int, "auto" or tuple (low, high), default=8
-        Number of clusters, as of :class:`obcut.OBCut`.
+        Number of clusters, as in :class:`obcut.OBCut`.
     persist : bool, default=True
-        Whether the partitions are kept in the memory of the workers during the fit. If
-        not, every pass computes them anew.
+        Whether the workers keep the partitions in memory during the fit. Otherwise every
+        pass computes them again.
     timeout : float, default=60
-        Seconds that a fit waits for a worker when none is left.
+        Seconds that a fit waits for a worker when all workers are lost.
     **parameters
         The other parameters of :class:`obcut.OBCut`.
 
     Attributes
     ----------
     labels_ : dask array of shape (n_samples,), int32
-        Cluster of every row, in the chunks of the rows, computed when asked for.
+        Cluster of every row, in the chunks of the rows.
     confidence_ : dask array of shape (n_samples,)
-        How sure every label is, computed when asked for.
+        Confidence of every label.
     outlier_scores_ : dask array of shape (n_samples,)
-        How outlying every row is, computed when asked for.
+        Outlier score of every row.
     margin_ : dask array of shape (n_samples,), or None
         As in :class:`obcut.OBCut`; None for a large table.
 
     See Also
     --------
-    obcut.OBCut : The same for one machine, with all other attributes.
+    obcut.OBCut : The estimator for one machine, with the other attributes.
 
     Examples
     --------
@@ -119,20 +123,18 @@ class OBCut(_estimator.OBCut):
         Parameters
         ----------
         X : dask array, dask dataframe or path
-            The rows, dense numbers. A path leads to a zarr array or to Parquet files.
-        y : Ignored
-            Not used; here for consistency.
+            The rows, as dense numbers. A path is that of a zarr array or of Parquet files.
+        {y}
         sample_weight : dask array or array-like of shape (n_samples,), default=None
-            Weights: an integer means that many copies, 0 that the row is not there.
+            Weights of the rows, as in :meth:`obcut.OBCut.fit`.
 
         Returns
         -------
-        self : OBCut
-            The fitted estimator.
+        {self}
         """
-        table = _Table(X)
+        table = DaskTable(X)
         client = _client()
-        engine = Cluster(client, table, is_kept=self.persist, timeout=self.timeout)
+        engine = DaskEngine(client, table, is_kept=self.persist, timeout=self.timeout)
         try:
             engine.check()
             engine.measure()
@@ -154,9 +156,9 @@ class OBCut(_estimator.OBCut):
         chunks = tuple(int(n) for n in np.diff(engine.firsts))
         is_large = found["large"] is not None
         if is_large:
-            found["labels"] = _labels(found["model"], table, chunks)
-            found["confidence"] = _figures(_block_confidence, found["model"], table, chunks)
-            found["outlier_scores"] = _figures(_block_outliers, found["model"], table, chunks)
+            functions = [("labels", "predict"), ("confidence", "confidence"), ("outlier_scores", "outlier_scores")]
+            for name, function in functions:
+                found[name] = table.blockwise(function, found["model"], chunks)
             found["margin"] = None
         else:
             found["labels"] = da.from_array(found["labels"], chunks=(chunks,))
@@ -166,129 +168,100 @@ class OBCut(_estimator.OBCut):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Label rows. The rows of the fit get the labels of the fit.
+        """Predict the cluster of every row. Rows of the fit keep their labels.
 
-        Parameters
-        ----------
-        X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` takes
-            The rows.
+        {lazy_rows}
 
         Returns
         -------
         labels : dask array of shape (n_samples,)
-            Cluster of every row, computed block by block when asked for. For rows in
-            memory it is an array.
+            Cluster of every row. For rows in memory it is an ndarray.
         """
-        check_is_fitted(self)
-        if not _is_lazy(X):
-            return super().predict(X)
-        return _labels(self._model, self._checked(X))
+        return super().predict(X)
 
     def predict_confidence(self, X: Any) -> Any:
-        """Tell how sure the labels of rows are.
+        """Predict the confidence of the label of every row.
 
-        Parameters
-        ----------
-        X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` takes
-            The rows.
+        {lazy_rows}
 
         Returns
         -------
         confidence : dask array of shape (n_samples,)
-            From 0 to 1 for every row, computed block by block when asked for.
+            Between 0 and 1 for every row. For rows in memory it is an ndarray.
         """
-        check_is_fitted(self)
-        if not _is_lazy(X):
-            return super().predict_confidence(X)
-        return _figures(_block_confidence, self._model, self._checked(X))
+        return super().predict_confidence(X)
 
     def predict_proba(self, X: Any) -> Any:
-        """Tell how likely every cluster is for rows.
+        """Predict the probability of every cluster for every row.
 
-        Parameters
-        ----------
-        X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` takes
-            The rows.
+        {lazy_rows}
 
         Returns
         -------
         probabilities : dask array of shape (n_samples, n_clusters)
-            They sum to 1; computed block by block when asked for.
+            Every row sums to one. For rows in memory it is an ndarray.
         """
-        check_is_fitted(self)
-        if not _is_lazy(X):
-            return super().predict_proba(X)
-        meta = np.empty((0, 0), dtype=np.float64)
-        return self._checked(X).blockwise(_block_proba, self._model, meta, columns=self._model.n_clusters)
+        return super().predict_proba(X)
 
     def outlier_scores(self, X: Any) -> Any:
-        """Tell how outlying rows are.
+        """Compute the outlier score of every row.
 
-        Parameters
-        ----------
-        X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` takes
-            The rows.
+        {lazy_rows}
 
         Returns
         -------
         scores : dask array of shape (n_samples,)
-            About 1 for usual rows, computed block by block when asked for.
+            About 1 for typical rows. For rows in memory it is an ndarray.
         """
-        check_is_fitted(self)
-        if not _is_lazy(X):
-            return super().outlier_scores(X)
-        return _figures(_block_outliers, self._model, self._checked(X))
+        return super().outlier_scores(X)
 
     def transform(self, X: Any) -> Any:
         """Link rows to the anchors.
 
-        Parameters
-        ----------
-        X : dask array, dask dataframe, path, or what :class:`obcut.OBCut` takes
-            The rows.
+        {lazy_rows}
 
         Returns
         -------
         B : dask array of shape (n_samples, n_columns)
-            Weights of the links; its blocks are sparse matrices in CSR, computed when
-            asked for.
+            Weights of the links. Its blocks are sparse matrices in CSR format. For rows
+            in memory it is a sparse matrix.
         """
-        check_is_fitted(self)
         if not _is_lazy(X):
             return super().transform(X)
-        table = self._checked(X)
-        meta = sp.csr_matrix((0, 0), dtype=table.dtype)
-        return table.blockwise(_block_links, self._model, meta, columns=self._model.n_columns)
+        return self._checked(X).blockwise("transform", self._model)
+
+    def _of_rows(self, function: Callable[..., Any], X: Any) -> Any:
+        if not _is_lazy(X):
+            return super()._of_rows(function, X)
+        return self._checked(X).blockwise(function.__name__, self._model)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Score rows in memory without labels, as :meth:`obcut.OBCut.score` does.
+        """Score the clusters of rows in memory, as :meth:`obcut.OBCut.score` does.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; of a large table a sample will do.
-        y : Ignored
-            Not used; here for consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            The rows. For a large table, pass a sample of them.
+        {y}
+        {sample_weight}
 
         Returns
         -------
-        score : float
-            Between 0 and 1; larger is better.
+        {score}
         """
         if _is_lazy(X):
-            raise ValueError("score takes rows in memory: give it a sample, such as X[:100_000].compute()")
+            raise ValueError("score takes rows in memory: pass a sample, such as X[:100_000].compute()")
         return super().score(X, sample_weight=sample_weight)
 
-    def _checked(self, X: Any) -> "_Table":
-        table = _Table(X)
+    def _checked(self, X: Any) -> "DaskTable":
+        check_is_fitted(self)
+        table = DaskTable(X)
         table.check(self, table.n_cols, reset=False)
         return table
 
 
 def _signature():
-    """The signature with all parameters, which scikit-learn asks for."""
+    """The signature with all parameters, which scikit-learn reads."""
     ours = inspect.signature(OBCut.__init__).parameters
     theirs = inspect.signature(_estimator.OBCut.__init__).parameters
     added = [parameter for name, parameter in ours.items() if name in ("persist", "timeout")]
@@ -298,8 +271,14 @@ def _signature():
 OBCut.__init__.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
-class _Table:
-    """A table as Dask has it: an array with all columns in one block, and the names of a frame."""
+class DaskTable:
+    """A table of Dask: an array with all columns in one block, and the column names of a data frame.
+
+    Parameters
+    ----------
+    X : dask array, dask dataframe or path
+        The table.
+    """
 
     def __init__(self, X: Any) -> None:
         if isinstance(X, (str, os.PathLike)):
@@ -309,7 +288,7 @@ class _Table:
             self.meta = X._meta
             wrong = [str(c) for c, t in self.meta.dtypes.items() if getattr(t, "kind", "O") not in "fiub"]
             if wrong:
-                raise ValueError(f"the columns {', '.join(wrong)} are not numbers: drop or encode them first")
+                raise ValueError(f"the columns {', '.join(wrong)} are not numeric: drop or encode them first")
             self.dtype = np.dtype(_engine.real_type(self.meta.dtypes))
             self.blocks = X.to_delayed()
             X = X.to_dask_array()
@@ -324,13 +303,13 @@ class _Table:
             self.blocks = X.to_delayed().ravel().tolist()
         else:
             raise TypeError(
-                f"{type(X).__name__} is no dask array, dask dataframe or path; obcut.OBCut takes rows in memory"
+                f"{type(X).__name__} is not a dask array, dask dataframe or path; use obcut.OBCut for rows in memory"
             )
         self.array = X
 
     @property
     def n_cols(self) -> int:
-        """Number of columns, as Dask believes."""
+        """Number of columns, according to Dask."""
         return int(self.array.shape[1])
 
     def check(self, estimator: OBCut, n_cols: int, *, reset: bool) -> None:
@@ -338,94 +317,69 @@ class _Table:
         like = np.zeros((1, n_cols)) if self.meta is None else self.meta
         validate_data(estimator, like, reset=reset, skip_check_array=True)
 
-    def blockwise(
-        self,
-        function: Callable,
-        model: _core.Model,
-        meta: Any,
-        *,
-        rows: tuple[int, ...] | None = None,
-        columns: int | None = None,
-    ) -> da.Array:
-        """What a function makes of every block and the model."""
-        shared = dask.delayed(model, name=f"obcut-model-{uuid.uuid4().hex}", traverse=False)
+    def blockwise(self, name: str, model: _core.Model, rows: tuple[int, ...] | None = None) -> da.Array:
+        """Call a method of the model with every block, lazily; `rows` are the numbers of rows, if they are known."""
+        width = {"predict_proba": model.n_clusters, "transform": model.n_columns}.get(name)
+        meta = _empty(name, model, self.dtype)
         chunks: tuple[Any, ...] = (self.array.chunks[0] if rows is None else rows,)
-        options: dict[str, Any] = {"drop_axis": 1} if columns is None else {}
-        if columns is not None:
-            chunks = (*chunks, (columns,))
         return self.array.map_blocks(
-            function,
-            model=shared,
+            _of_block,
+            name=f"obcut-{name}-{uuid.uuid4().hex}",
+            function=name,
+            model=dask.delayed(model, name=f"obcut-model-{uuid.uuid4().hex}", traverse=False),
             precision=self.dtype.name,
-            chunks=chunks,
+            chunks=chunks if width is None else (*chunks, (width,)),
             dtype=meta.dtype,
             meta=meta,
-            name=f"obcut-{function.__name__.rsplit('_', 1)[-1]}-{uuid.uuid4().hex}",
-            **options,
+            drop_axis=1 if width is None else [],
         )
 
 
 def _opened(path: str | os.PathLike[str]) -> Any:
-    """A table on disk, as Dask reads it."""
+    """A table on disk, opened by Dask."""
     name = os.fspath(path)
     place = pathlib.Path(name)
     if name.rstrip("/").endswith(".zarr") or any((place / mark).exists() for mark in (".zarray", "zarr.json")):
         return da.from_zarr(name)
     if name.endswith(".npy"):
-        raise ValueError(f"{name}: obcut.OBCut reads NPY files; here give a zarr array or Parquet files")
+        raise ValueError(f"{name}: only obcut.OBCut reads NPY files; pass a zarr array or Parquet files")
     import dask.dataframe as dd
 
     return dd.read_parquet(name)
 
 
 def _is_lazy(X: Any) -> bool:
-    """Whether rows are Dask's to read; NPY files are read here."""
+    """Whether Dask reads the rows. NPY files are read by `obcut.OBCut`."""
     if isinstance(X, (str, os.PathLike)):
         return not os.fspath(X).endswith(".npy")
     return dask.is_dask_collection(X)
 
 
-def _labels(model: _core.Model, table: _Table, rows: tuple[int, ...] | None = None) -> da.Array:
-    return table.blockwise(_block_labels, model, np.empty(0, dtype=np.int32), rows=rows)
-
-
-def _figures(function: Callable, model: _core.Model, table: _Table, rows: tuple[int, ...] | None = None) -> da.Array:
-    return table.blockwise(function, model, np.empty(0, dtype=np.float64), rows=rows)
-
-
-def _block_labels(block: Any, model: _core.Model, precision: str) -> Any:
+def _of_block(block: Any, function: str, model: _core.Model, precision: str) -> Any:
+    """What a method of the model returns for a block."""
     table = _engine.as_table(block, precision)
-    return model.predict(table) if len(table) else np.empty(0, dtype=np.int32)
-
-
-def _block_confidence(block: Any, model: _core.Model, precision: str) -> Any:
-    table = _engine.as_table(block, precision)
-    return model.confidence(table) if len(table) else np.empty(0, dtype=np.float64)
-
-
-def _block_outliers(block: Any, model: _core.Model, precision: str) -> Any:
-    table = _engine.as_table(block, precision)
-    return model.outlier_scores(table) if len(table) else np.empty(0, dtype=np.float64)
-
-
-def _block_proba(block: Any, model: _core.Model, precision: str) -> Any:
-    table = _engine.as_table(block, precision)
-    return model.predict_proba(table) if len(table) else np.empty((0, model.n_clusters), dtype=np.float64)
-
-
-def _block_links(block: Any, model: _core.Model, precision: str) -> Any:
-    table = _engine.as_table(block, precision)
-    shape = (len(table), model.n_columns)
     if not len(table):
-        return sp.csr_matrix(shape, dtype=precision)
-    indptr, indices, data = model.transform(table)
-    links = sp.csr_matrix((data, indices, indptr), shape=shape)
+        return _empty(function, model, np.dtype(precision))
+    found = getattr(model, function)(table)
+    if function != "transform":
+        return found
+    indptr, indices, data = found
+    links = sp.csr_matrix((data, indices, indptr), shape=(len(table), model.n_columns))
     links.sort_indices()
     return links
 
 
-def _fit_here(engine: "Cluster", plan: dict[str, Any], names: list[str], listener: Any) -> dict[str, Any]:
-    """Cluster a table that is not large, in the client."""
+def _empty(function: str, model: _core.Model, precision: np.dtype) -> Any:
+    """What a method of the model returns for no rows."""
+    if function == "transform":
+        return sp.csr_matrix((0, model.n_columns), dtype=precision)
+    if function == "predict_proba":
+        return np.empty((0, model.n_clusters))
+    return np.empty(0, dtype=np.int32 if function == "predict" else np.float64)
+
+
+def _fit_here(engine: "DaskEngine", plan: dict[str, Any], names: list[str], listener: Any) -> dict[str, Any]:
+    """Cluster a table that is not large in the client."""
     indices = range(len(engine.tables))
     rows = np.concatenate(engine.results(engine.start("bring", _second, indices, engine.tables)))
     weights = None if engine.weights is None else np.concatenate(engine.results(engine.weights))
@@ -437,33 +391,33 @@ def _client() -> distributed.Client:
     try:
         client = distributed.get_client()
     except ValueError:
-        raise ValueError("there is no Dask client: make one first, such as client = distributed.Client()") from None
+        raise ValueError("there is no Dask client: create one, for example client = distributed.Client()") from None
     if client.asynchronous:
-        raise ValueError("the Dask client is asynchronous, which a fit is not")
+        raise ValueError("the Dask client is asynchronous: a fit needs a synchronous one")
     return client
 
 
-class Cluster(_engine.Engine):
+class DaskEngine(_engine.PartitionEngine):
     """The workers of a Dask cluster.
 
     Parameters
     ----------
     client : distributed.Client
         The client.
-    table : _Table
+    table : DaskTable
         The table.
     is_kept : bool
-        Whether the partitions stay in the memory of the workers.
+        Whether the workers keep the partitions in memory.
     timeout : float
-        Seconds to wait when no worker is left.
+        Seconds to wait when all workers are lost.
     """
 
-    def __init__(self, client: distributed.Client, table: _Table, *, is_kept: bool, timeout: float) -> None:
+    def __init__(self, client: distributed.Client, table: DaskTable, *, is_kept: bool, timeout: float) -> None:
         self.client = client
         self.is_kept = is_kept
         self.timeout = timeout
         self.token = uuid.uuid4().hex[:8]
-        #: What has been started and is still of use.
+        #: Futures that have been started and are still in use.
         self.live: weakref.WeakSet[distributed.Future] = weakref.WeakSet()
         self.called = 0.0
         self.gone: float | None = None
@@ -483,7 +437,7 @@ class Cluster(_engine.Engine):
         return futures
 
     def weigh(self, sample_weight: Any) -> None:
-        """Bring the weights to the partitions, whose sizes are known."""
+        """Send the weights to the partitions, whose sizes are known."""
         if sample_weight is None:
             return
         sizes = tuple(int(n) for n in np.diff(self.firsts))
@@ -514,7 +468,7 @@ class Cluster(_engine.Engine):
         return self._started(self.client.map(function, *columns, key=keys, pure=False, priority=1))
 
     def share(self, name: str, value: bytes) -> distributed.Future:
-        """Give a value to all workers: as a task, so that it can be had again when its holders are lost."""
+        """Send a value to all workers: as a task, so that it can be computed again when its workers are lost."""
         key = self._key(f"state-{name}", 0)
         return self._started([self.client.submit(_same, value, key=key, pure=False, priority=2)])[0]
 
@@ -526,19 +480,19 @@ class Cluster(_engine.Engine):
         return [min(held.get(table.key) or [None]) for table in self.tables]
 
     def fetch(self, futures: Sequence[distributed.Future]) -> list[Any]:
-        """Bring the results of futures."""
+        """Fetch the results of futures."""
         return self.client.gather(list(futures))
 
     def failure(self, future: distributed.Future) -> BaseException | None:
-        """What a future raised."""
+        """The exception of a future."""
         if future.status == "error":
             return future.exception()
         if future.status == "cancelled":
-            return RuntimeError("the task was cancelled, by somebody else or since the scheduler is gone")
-        return None  # it has ended; if its worker was lost since, it will be done again
+            return RuntimeError("the task was cancelled by another client, or the connection to the scheduler was lost")
+        return None  # it has finished; if its worker is lost, it runs again
 
     def cancel(self) -> None:
-        """End all that was started and let go of the partitions."""
+        """Cancel all tasks and release the partitions."""
         if self.client.status == "running":
             self.client.cancel(list(self.live), force=True)
         self.tables = []
@@ -548,14 +502,14 @@ class Cluster(_engine.Engine):
         """Raise RuntimeError if a worker has another version of obcut; count the threads."""
         self.n_threads = max(1, sum(self.client.nthreads().values()))
 
-        def version():  # sent by value: an old package does not have it
+        def version():  # sent by value, because older packages do not have it
             import obcut
 
             return obcut.__version__
 
         for worker, found in sorted(self.client.run(version, on_error="return").items()):
             if isinstance(found, OSError):
-                continue  # lost since; others will do its work
+                continue  # the worker is lost; others take over its work
             if isinstance(found, BaseException):
                 raise RuntimeError(f"the worker {worker} cannot use obcut: {found}")
             if found != obcut.__version__:
@@ -565,12 +519,12 @@ class Cluster(_engine.Engine):
                 )
 
     def attend(self) -> None:
-        """Raise RuntimeError if no worker has been there for too long."""
+        """Raise RuntimeError if there has been no worker for longer than the timeout."""
         now = time.monotonic()
         if now - self.called < ROLL_CALL:
             return
         if now - self.called > 3 * ROLL_CALL:
-            self.gone = None  # results came in the meantime
+            self.gone = None  # results have arrived in the meantime
         self.called = now
         if self.client.status in ("closed", "closing"):
             raise RuntimeError("the Dask client was closed during the fit")
@@ -583,7 +537,7 @@ class Cluster(_engine.Engine):
         elif self.gone is None:
             self.gone = now
         elif now - self.gone >= self.timeout:
-            raise RuntimeError(f"no worker of the Dask cluster was left for {self.timeout:g} seconds")
+            raise RuntimeError(f"the Dask cluster had no worker for {self.timeout:g} seconds")
 
 
 def _same(value: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""Data sets to try things on: the digits that are shipped, and generators.
+"""Data sets for examples and tests: the handwritten digits, and generators.
 
-The generators give the same bytes for the same ``random_state`` on every
-machine; classes are of even size (`make_mixture` excepted), rows in random order.
+A generator returns the same bytes for the same ``random_state`` on every machine. The
+rows are in random order, and the classes have equal sizes, except in `make_mixture`.
 
 Examples
 --------
@@ -19,34 +19,36 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from obcut import _core
+from obcut._docs import documented
 from obcut._input import seed_of
 
 _State = int | np.random.RandomState | None
-_Labelled = tuple[NDArray[Any], NDArray[np.int32]]
+_LabelledRows = tuple[NDArray[Any], NDArray[np.int32]]
 
 __all__ = ["load_digits", "make_blobs", "make_mixture", "make_moons", "make_rings", "make_subspaces"]
 
 
-def _count(value: Any, name: str) -> int:
-    if not isinstance(value, numbers.Integral) or value < 0:
-        raise ValueError(f"{name}={value!r} must be an integer of 0 or more.")
-    return int(value)
+def _counts(**values: Any) -> list[int]:
+    for name, value in values.items():
+        if not isinstance(value, numbers.Integral) or value < 0:
+            raise ValueError(f"{name}={value!r} must be an integer of 0 or more.")
+    return [int(value) for value in values.values()]
 
 
 def load_digits(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
-    """Load 1,797 handwritten digits of 8 x 8 pixels.
+    """Load 1,797 images of handwritten digits, 8 x 8 pixels each.
 
     Parameters
     ----------
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
-        Return a pandas DataFrame and Series.
+        Return a pandas DataFrame and a Series.
 
     Returns
     -------
     digits : Bunch or tuple
-        ``data`` (1797, 64) in double precision, ``target``, ``feature_names``,
+        ``data`` of shape (1797, 64) in double precision, ``target``, ``feature_names``,
         ``target_names`` and ``DESCR``.
 
     Examples
@@ -76,10 +78,11 @@ def load_digits(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     )
 
 
+@documented
 def make_blobs(
     n_samples: int = 1000, n_features: int = 2, n_clusters: int = 3, *, spread: float = 1.0, random_state: _State = None
-) -> _Labelled:
-    """Make round clusters that k-means separates without error at the default spread.
+) -> _LabelledRows:
+    """Generate round clusters. With the default spread, k-means separates them without error.
 
     Parameters
     ----------
@@ -90,32 +93,27 @@ def make_blobs(
     n_clusters : int, default=3
         Number of classes.
     spread : float, default=1.0
-        Standard deviation around the centres.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+        Standard deviation of every cluster.
+    {random_state}
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
         The rows.
-    y : ndarray of shape (n_samples,)
-        The class of each.
+    {class_of_row}
 
     Examples
     --------
     >>> from obcut import datasets
     >>> X, y = datasets.make_blobs(100, 5, 4, random_state=0)
     """
-    n, d, k = (
-        _count(n_samples, "n_samples"),
-        _count(n_features, "n_features"),
-        _count(n_clusters, "n_clusters"),
-    )
+    n, d, k = _counts(n_samples=n_samples, n_features=n_features, n_clusters=n_clusters)
     return _core.blobs(n, d, k, float(spread), seed_of(random_state))
 
 
-def make_moons(n_samples: int = 1000, *, noise: float = 0.05, random_state: _State = None) -> _Labelled:
-    """Make two half circles that interlock.
+@documented
+def make_moons(n_samples: int = 1000, *, noise: float = 0.05, random_state: _State = None) -> _LabelledRows:
+    """Generate two interleaving half circles.
 
     Parameters
     ----------
@@ -123,28 +121,28 @@ def make_moons(n_samples: int = 1000, *, noise: float = 0.05, random_state: _Sta
         Number of rows.
     noise : float, default=0.05
         Standard deviation of the noise.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    {random_state}
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
         The rows.
-    y : ndarray of shape (n_samples,)
-        The class of each.
+    {class_of_row}
 
     Examples
     --------
     >>> from obcut import datasets
     >>> X, y = datasets.make_moons(200, random_state=0)
     """
-    return _core.moons(_count(n_samples, "n_samples"), float(noise), seed_of(random_state))
+    (n,) = _counts(n_samples=n_samples)
+    return _core.moons(n, float(noise), seed_of(random_state))
 
 
+@documented
 def make_rings(
     n_samples: int = 1000, n_rings: int = 3, *, noise: float = 0.05, random_state: _State = None
-) -> _Labelled:
-    """Make rings around one centre.
+) -> _LabelledRows:
+    """Generate concentric rings.
 
     Parameters
     ----------
@@ -154,25 +152,24 @@ def make_rings(
         Number of rings.
     noise : float, default=0.05
         Standard deviation of the noise.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    {random_state}
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
         The rows.
-    y : ndarray of shape (n_samples,)
-        The class of each.
+    {class_of_row}
 
     Examples
     --------
     >>> from obcut import datasets
     >>> X, y = datasets.make_rings(300, 3, random_state=0)
     """
-    n, k = _count(n_samples, "n_samples"), _count(n_rings, "n_rings")
+    n, k = _counts(n_samples=n_samples, n_rings=n_rings)
     return _core.rings(n, k, float(noise), seed_of(random_state))
 
 
+@documented
 def make_subspaces(
     n_samples: int = 2000,
     n_features: int = 30,
@@ -181,8 +178,8 @@ def make_subspaces(
     dimension: int = 4,
     noise: float = 0.01,
     random_state: _State = None,
-) -> _Labelled:
-    """Make flat sheets through the origin, one subspace for every class.
+) -> _LabelledRows:
+    """Generate rows in linear subspaces, one subspace for every class.
 
     Parameters
     ----------
@@ -193,36 +190,31 @@ def make_subspaces(
     n_clusters : int, default=5
         Number of subspaces.
     dimension : int, default=4
-        Dimension of each.
+        Dimension of every subspace.
     noise : float, default=0.01
         Standard deviation of the noise.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    {random_state}
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
         The rows.
-    y : ndarray of shape (n_samples,)
-        The class of each.
+    {class_of_row}
 
     Examples
     --------
     >>> from obcut import datasets
     >>> X, y = datasets.make_subspaces(500, random_state=0)
     """
-    n, d, k = (
-        _count(n_samples, "n_samples"),
-        _count(n_features, "n_features"),
-        _count(n_clusters, "n_clusters"),
-    )
-    return _core.subspaces(n, d, k, _count(dimension, "dimension"), float(noise), seed_of(random_state))
+    n, d, k, dim = _counts(n_samples=n_samples, n_features=n_features, n_clusters=n_clusters, dimension=dimension)
+    return _core.subspaces(n, d, k, dim, float(noise), seed_of(random_state))
 
 
+@documented
 def make_mixture(
     n_samples: int = 10000, n_features: int = 32, n_clusters: int = 10, *, random_state: _State = None
-) -> _Labelled:
-    """Make clusters of uneven size and shape in single precision, for large experiments.
+) -> _LabelledRows:
+    """Generate clusters of different sizes and shapes in single precision, for large experiments.
 
     Parameters
     ----------
@@ -232,15 +224,13 @@ def make_mixture(
         Number of columns.
     n_clusters : int, default=10
         Number of classes.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
+    {random_state}
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features), float32
         The rows.
-    y : ndarray of shape (n_samples,)
-        The class of each.
+    {class_of_row}
 
     Examples
     --------
@@ -249,9 +239,5 @@ def make_mixture(
     >>> X.dtype
     dtype('float32')
     """
-    n, d, k = (
-        _count(n_samples, "n_samples"),
-        _count(n_features, "n_features"),
-        _count(n_clusters, "n_clusters"),
-    )
+    n, d, k = _counts(n_samples=n_samples, n_features=n_features, n_clusters=n_clusters)
     return _core.mixture(n, d, k, seed_of(random_state))

@@ -1,7 +1,7 @@
 """How well clusters agree with known classes.
 
-All are fractions of 1 (the adjusted Rand index may be negative), and none
-depends on how clusters and classes are named.
+The scores do not depend on the names of clusters and classes. The largest value of all of
+them is 1; the adjusted scores are about 0 for random clusters and may be negative.
 
 Examples
 --------
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from obcut import _core
+from obcut._docs import documented
 
 __all__ = ["accuracy", "ami", "ari", "nmi", "purity", "scores"]
 
@@ -31,15 +32,11 @@ def _pair(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[NDArray[np.ui
     return _codes(labels_true, "labels_true"), _codes(labels_pred, "labels_pred")
 
 
+@documented
 def scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float]:
-    """All four scores of the paper at the price of one table.
+    """Compute the four scores of the paper from one contingency table.
 
-    Parameters
-    ----------
-    labels_true : array-like of shape (n_samples,)
-        The known classes: numbers or strings.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters.
+    {partitions}
 
     Returns
     -------
@@ -56,23 +53,18 @@ def scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float]:
     return dict(zip(["nmi", "acc", "purity", "ari"], found, strict=True))
 
 
+@documented
 def nmi(labels_true: ArrayLike, labels_pred: ArrayLike, *, average_method: str = "max") -> float:
-    """Normalised mutual information.
+    """Compute the normalized mutual information.
 
-    Parameters
-    ----------
-    labels_true : array-like of shape (n_samples,)
-        The known classes.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters.
+    {partitions}
     average_method : {"max", "arithmetic", "geometric"}, default="max"
-        What the mutual information is divided by: an average of the two
-        entropies. The paper divides by the larger one, scikit-learn by the mean.
+        The average of the two entropies that the mutual information is divided by. The
+        paper uses the maximum, scikit-learn the arithmetic mean.
 
     Returns
     -------
-    score : float
-        Between 0 and 1.
+    {share}
 
     Examples
     --------
@@ -83,20 +75,15 @@ def nmi(labels_true: ArrayLike, labels_pred: ArrayLike, *, average_method: str =
     return _core.nmi(*_pair(labels_true, labels_pred), average_method)
 
 
+@documented
 def accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of samples that are right under the best matching of clusters to classes.
+    """Compute the share of correct labels under the best matching of clusters to classes.
 
-    Parameters
-    ----------
-    labels_true : array-like of shape (n_samples,)
-        The known classes.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters.
+    {partitions}
 
     Returns
     -------
-    score : float
-        Between 0 and 1.
+    {share}
 
     Examples
     --------
@@ -107,20 +94,17 @@ def accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     return scores(labels_true, labels_pred)["acc"]
 
 
+@documented
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of samples that belong to the largest class of their cluster.
+    """Compute the share of samples that belong to the largest class of their cluster.
 
-    Parameters
-    ----------
-    labels_true : array-like of shape (n_samples,)
-        The known classes.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters. A cluster for every sample scores 1.
+    If every sample is a cluster of its own, the score is 1.
+
+    {partitions}
 
     Returns
     -------
-    score : float
-        Between 0 and 1.
+    {share}
 
     Examples
     --------
@@ -131,20 +115,15 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     return scores(labels_true, labels_pred)["purity"]
 
 
+@documented
 def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Adjusted Rand index: agreement on pairs of samples, corrected for chance.
+    """Compute the adjusted Rand index: agreement on pairs of samples, corrected for chance.
 
-    Parameters
-    ----------
-    labels_true : array-like of shape (n_samples,)
-        The known classes.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters.
+    {partitions}
 
     Returns
     -------
-    score : float
-        1 for equal partitions, about 0 for random ones.
+    {adjusted}
 
     Examples
     --------
@@ -155,20 +134,15 @@ def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     return scores(labels_true, labels_pred)["ari"]
 
 
+@documented
 def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Adjusted mutual information: what is shared beyond chance.
+    """Compute the adjusted mutual information: mutual information, corrected for chance.
 
-    Parameters
-    ----------
-    labels_true : array-like of shape (n_samples,)
-        The known classes.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters.
+    {partitions}
 
     Returns
     -------
-    score : float
-        1 for equal partitions, about 0 for random ones.
+    {adjusted}
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""Pictures of a clustering, with matplotlib (``pip install obcut[plot]``).
+"""Plots of a clustering, with matplotlib (``pip install obcut[plot]``).
 
-Every function draws into the axes that it is given, or into new ones, and
-returns them.
+Every function draws in the given axes, or in new axes, and returns them.
 
 Examples
 --------
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from obcut._bipartite import BipartiteCut
+from obcut._docs import documented
 from obcut._estimator import OBCut
 from obcut._input import engine_table, read_table, threads_of
 
@@ -32,10 +32,10 @@ except ImportError as error:
 
 __all__ = ["cluster_sizes", "convergence", "embedding", "graph"]
 
-#: Colours that people with the usual colour blindnesses can tell apart (Okabe and Ito).
+#: Colors that remain distinct under the common forms of color blindness (Okabe and Ito).
 _COLORS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442", "#000000"]
 _OTHER = "#bbbbbb"
-#: Rows drawn in a scatter, at most; more only hide each other.
+#: Maximum number of rows in a scatter plot; more rows hide each other.
 _MOST_ROWS = 20_000
 
 
@@ -49,25 +49,30 @@ def _colors(n: int) -> list[str]:
     return [matplotlib.colors.to_hex(c) for c in plt.get_cmap("turbo")(np.linspace(0.03, 0.97, n))]
 
 
-def _chosen(n: int, most: int) -> NDArray[np.intp]:
-    """Some of the rows, evenly spread."""
-    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
+def _chosen(model: OBCut, X: Any, max_rows: int) -> tuple[Any, NDArray[np.int32], int]:
+    """Some of the rows, evenly spread, with their labels and the number of threads to use."""
+    check_is_fitted(model)
+    X = read_table(model, X, reset=False)
+    n = X.shape[0]
+    if n > max_rows:
+        X = X[np.linspace(0, n - 1, max_rows).astype(np.intp)]
+    table, threads = engine_table(X), threads_of(model.n_jobs)
+    return table, model._model.predict(table, threads), threads
 
 
+@documented
 def convergence(model: OBCut | BipartiteCut, *, ax: Axes | None = None) -> Axes:
-    """Draw the objective (or the cut, where nothing is learned) after every iteration.
+    """Plot the objective after every iteration, or the cut if nothing is learned.
 
     Parameters
     ----------
     model : OBCut or BipartiteCut
         A fitted estimator.
-    ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes new axes.
+    {ax}
 
     Returns
     -------
-    ax : matplotlib.axes.Axes
-        The axes.
+    {axes}
     """
     check_is_fitted(model, "objective_")
     ax = _axes(ax)
@@ -82,20 +87,18 @@ def convergence(model: OBCut | BipartiteCut, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@documented
 def cluster_sizes(model: OBCut, *, ax: Axes | None = None) -> Axes:
-    """Draw the size of every cluster, and a line at the average.
+    """Plot the size of every cluster, and a line at the average.
 
     Parameters
     ----------
-    model : OBCut
-        A fitted estimator.
-    ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes new axes.
+    {model}
+    {ax}
 
     Returns
     -------
-    ax : matplotlib.axes.Axes
-        The axes.
+    {axes}
     """
     check_is_fitted(model)
     ax = _axes(ax)
@@ -110,38 +113,27 @@ def cluster_sizes(model: OBCut, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@documented
 def graph(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = 2000) -> Axes:
-    """Draw the bipartite graph with rows and anchors sorted by cluster, so that its blocks are seen.
+    """Plot the bipartite graph with rows and anchors sorted by cluster, which shows its blocks.
 
-    Links within a cluster have its colour, links between clusters are grey.
+    Links within a cluster have the color of the cluster, links between clusters are gray.
 
-    Parameters
-    ----------
-    model : OBCut
-        A fitted estimator.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows.
-    ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes new axes.
+    {drawn_rows}
     max_rows : int, default=2000
-        Rows that are drawn, at most.
+        Maximum number of rows to draw.
 
     Returns
     -------
-    ax : matplotlib.axes.Axes
-        The axes.
+    {axes}
     """
-    check_is_fitted(model)
+    table, labels, threads = _chosen(model, X, max_rows)
     ax = _axes(ax)
-    X = read_table(model, X, reset=False)
-    X = X[_chosen(X.shape[0], max_rows)]
-    table, threads = engine_table(X), threads_of(model.n_jobs)
-    labels = model._model.predict(table, threads)
     columns = model._model.column_labels
     indptr, indices, _ = model._model.transform(table, threads)
     row_place = np.argsort(np.argsort(labels, kind="stable"))
     column_place = np.argsort(np.argsort(columns, kind="stable"))
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(indptr))
+    rows = np.repeat(np.arange(labels.size), np.diff(indptr))
     inside = labels[rows] == columns[indices]
     palette = np.asarray(_colors(model.n_clusters_))
     for drawn, colors in [(~inside, _OTHER), (inside, palette[labels[rows[inside]]])]:
@@ -151,41 +143,30 @@ def graph(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = 2000)
     for size in np.cumsum(np.bincount(columns, minlength=model.n_clusters_))[:-1]:
         ax.axvline(size - 0.5, color="0.7", linewidth=0.5)
     ax.set_xlim(-0.5, columns.size - 0.5)
-    ax.set_ylim(X.shape[0] - 0.5, -0.5)
+    ax.set_ylim(labels.size - 0.5, -0.5)
     ax.set_xlabel("anchors, sorted by cluster")
     ax.set_ylabel("rows, sorted by cluster")
     ax.set_title(f"Graph ({model.graph_}): {inside.mean():.0%} of the links stay in their cluster")
     return ax
 
 
+@documented
 def embedding(model: OBCut, X: Any, *, ax: Axes | None = None, max_rows: int = _MOST_ROWS) -> Axes:
-    """Draw the rows in a plane, coloured by cluster.
+    """Plot the rows in the plane, colored by cluster.
 
-    Every cluster has a disc on a circle, similar clusters side by side; a row lies at
-    the mean of its anchors. Rows that are hard to place lie between the discs.
+    Every cluster is a disc on a circle, and similar clusters are neighbors on it. A row is
+    drawn at the mean of its anchors, so uncertain rows lie between the discs.
 
-    Parameters
-    ----------
-    model : OBCut
-        A fitted estimator.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows.
-    ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes new axes.
+    {drawn_rows}
     max_rows : int, default=20000
-        Rows that are drawn, at most.
+        Maximum number of rows to draw.
 
     Returns
     -------
-    ax : matplotlib.axes.Axes
-        The axes.
+    {axes}
     """
-    check_is_fitted(model)
+    table, labels, threads = _chosen(model, X, max_rows)
     ax = _axes(ax)
-    X = read_table(model, X, reset=False)
-    X = X[_chosen(X.shape[0], max_rows)]
-    table, threads = engine_table(X), threads_of(model.n_jobs)
-    labels = model._model.predict(table, threads)
     places = model._model.plane(table, threads)
     for cluster, color in enumerate(_colors(model.n_clusters_)):
         x, y = places[labels == cluster].T
