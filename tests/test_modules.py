@@ -31,7 +31,7 @@ def uses(crate):
         if path.name in {"lib.rs", "tests.rs"} or path.name.endswith("_tests.rs"):
             continue
         module = path.relative_to(source).parts[0].removesuffix(".rs")
-        named = set(re.findall(r"\bcrate::(\w+)::", code(path)))
+        named = set(re.findall(r"\bcrate::([a-z]\w*)::", code(path)))
         # Items that the root re-exports have no module in their path.
         for group in re.findall(r"\buse crate::\{([^;]*)\};", code(path)):
             named |= set(re.findall(r"(\w+)::", group))

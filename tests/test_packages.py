@@ -21,11 +21,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let moons = synthetic::moons(200, synthetic::MOONS_NOISE, 1);
     let samples = moons.matrix.samples()?;
     let found = OBCut::new(2).fit(&moons.matrix)?;
-    let model = Model::from_bytes(&found.model.to_bytes()?)?;
+    let model = Model::from_bytes(&found.model().to_bytes()?)?;
     for label in model.predict(&moons.matrix)? {
         println!("{label}");
     }
-    assert!(metrics::scores(&found.labels, &moons.labels)?.nmi > 0.99);
+    assert!(metrics::scores(&found.labels(), &moons.labels)?.nmi > 0.99);
     assert!(clustering(&Clustering::of_fit(&found)).contains("</html>"));
     let means = "kmeans".parse::<Method>()?.build();
     assert_eq!(means.cluster(&samples, 2, &Run::default(), &Silent)?.labels.len(), 200);

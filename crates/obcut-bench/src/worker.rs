@@ -197,13 +197,8 @@ impl Task {
                 let params =
                     Params { n_clusters: k, seed: run.seed, threads: run.threads, ..*params };
                 let fit = obcut::fit(&samples, None, &params, &Silent)?;
-                let clustering = Clustering {
-                    n_clusters: fit.model.n_clusters(),
-                    labels: fit.labels,
-                    seconds: fit.trace.seconds,
-                    warnings: fit.warnings,
-                };
-                Ok(Found { clustering, objective: fit.trace.objective, cut: fit.trace.cut })
+                let (objective, cut) = (fit.trace().objective.clone(), fit.trace().cut.clone());
+                Ok(Found { clustering: fit.into(), objective, cut })
             }
         }
     }

@@ -18,7 +18,7 @@ fn mean_nmi(name: &str, graph: GraphKind, seeds: u64) -> Option<f64> {
         let params = Params { graph, seed, ..Params::new(data.k) };
         let samples = data.matrix.samples().expect("a whole matrix");
         let found = fit(&samples, None, &params, &Silent).expect("a fit");
-        nmi(&found.labels, &data.truth, Average::Max).expect("labels of equal length")
+        nmi(&found.labels(), &data.truth, Average::Max).expect("labels of equal length")
     });
     let (mean, deviation) = mean_and_deviation(runs);
     println!("{name} {graph}: NMI {:.1} ± {:.1}", 100.0 * mean, 100.0 * deviation);
@@ -95,8 +95,8 @@ fn clear_clusters_of_uneven_size_are_not_evened_out() {
     let data = all.subset(&keep);
     let samples = data.matrix.samples().expect("a whole matrix");
     let found = fit(&samples, None, &Params::new(3), &Silent).expect("a fit");
-    let score = nmi(&found.labels, &data.truth, Average::Max).expect("labels of equal length");
-    assert!(score > 0.99, "{score}: {:?}", found.trace.tried);
+    let score = nmi(&found.labels(), &data.truth, Average::Max).expect("labels of equal length");
+    assert!(score > 0.99, "{score}: {:?}", found.trace().tried);
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn the_number_of_clusters_is_found_where_it_is_clear() {
         let data = named(name).expect("a file that can be read").expect("a generated set");
         let samples = data.matrix.samples().expect("a whole matrix");
         let found = fit(&samples, None, &Params::auto(), &Silent).expect("a fit");
-        let path = found.model.explanation().k_path.clone().expect("k was chosen");
+        let path = found.model().explanation().k_path.clone().expect("k was chosen");
         assert_eq!((path.chosen, path.clear), (data.k, true), "{name}: {path:?}");
-        assert_eq!(found.model.n_clusters(), data.k);
+        assert_eq!(found.model().n_clusters(), data.k);
     }
 }
 
@@ -133,13 +133,13 @@ fn chosen(sizes: &[usize], apart: f64) -> obcut::KPath {
     let table = obcut::Matrix::Dense64 { values, n_rows, n_cols: 3 };
     let samples = table.samples().expect("a whole matrix");
     let found = fit(&samples, None, &Params::auto(), &Silent).expect("a fit");
-    let path = found.model.explanation().k_path.clone().expect("k was chosen");
-    assert_eq!(found.model.n_clusters(), path.chosen);
+    let path = found.model().explanation().k_path.clone().expect("k was chosen");
+    assert_eq!(found.model().n_clusters(), path.chosen);
     let told = found
-        .warnings
+        .warnings()
         .iter()
         .any(|w| matches!(w, Warning::NoClusters | Warning::NoCertainClusters));
-    assert_eq!(told, path.chosen == 1, "{:?}", found.warnings);
+    assert_eq!(told, path.chosen == 1, "{:?}", found.warnings());
     path
 }
 

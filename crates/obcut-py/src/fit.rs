@@ -1,8 +1,8 @@
 //! Fits of a table, and of a given graph.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use obcut::CutParams;
 use obcut::large::InMemory;
+use obcut::{CutParams, RowScore};
 use obcut_report::FitFacts;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,27 +38,30 @@ pub fn fit<'py>(
         |source, watch| {
             let store = InMemory::new(source.n_rows());
             let found = obcut::fit_rows(source, weights, &params, watch, &store, None)?;
-            Ok(obcut::Fit::of_rows(&store.finish(), found))
+            Ok(found.with_rows(store.finish()))
         },
     )?;
-    found.model.set_feature_names(names.unwrap_or_default());
+    found.model_mut().set_feature_names(names.unwrap_or_default());
     outcome(py, found)
 }
 
 /// The results of a fit as a dict.
 pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, PyDict>> {
-    let warnings = worded(&found.warnings, found.model.feature_names());
+    let warnings = worded(found.warnings(), found.model().feature_names());
     let texts = warnings.iter().map(|(text, _)| text.clone()).collect();
     let facts = page::to_json(&FitFacts { warnings: texts, ..FitFacts::from(&found) })?;
     let row_labels = found.labels_or_noise();
-    let obcut::Fit { margins, confidence, outlier_scores, model, trace, .. } = found;
+    let figure = |of: fn(&RowScore) -> f64| {
+        PyArray1::from_vec(py, found.rows().iter().map(of).collect::<Vec<f64>>())
+    };
+    let trace = found.trace();
     let out = PyDict::new(py);
     let seconds = PyDict::new(py);
     trace.seconds.iter().try_for_each(|(stage, s)| seconds.set_item(stage, s))?;
     out.set_item("labels", PyArray1::from_vec(py, row_labels))?;
-    out.set_item("margin", PyArray1::from_vec(py, margins))?;
-    out.set_item("confidence", PyArray1::from_vec(py, confidence))?;
-    out.set_item("outlier_scores", PyArray1::from_vec(py, outlier_scores))?;
+    out.set_item("margin", figure(|row| row.margin))?;
+    out.set_item("confidence", figure(|row| row.confidence))?;
+    out.set_item("outlier_scores", figure(|row| row.outlier))?;
     out.set_item("n_iter", trace.n_iter())?;
     out.set_item("converged", trace.stop.converged())?;
     out.set_item("objective", PyArray1::from_slice(py, &trace.objective))?;
@@ -66,8 +69,8 @@ pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, P
     out.set_item("seconds", seconds)?;
     out.set_item("warnings", warnings)?;
     out.set_item("facts", facts)?;
-    out.set_item("large", trace.large.map(|large| page::to_json(&large)).transpose()?)?;
-    out.set_item("model", PyModel(model))?;
+    out.set_item("large", trace.large.as_ref().map(page::to_json).transpose()?)?;
+    out.set_item("model", PyModel(found.into_model()))?;
     Ok(out)
 }
 

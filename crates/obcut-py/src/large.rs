@@ -166,7 +166,7 @@ impl PartitionedFit {
             None => return Err(over()),
         };
         found.model.set_feature_names(names.unwrap_or_default());
-        outcome(py, obcut::Fit::of_rows(&[], found))
+        outcome(py, found.into())
     }
 }
 

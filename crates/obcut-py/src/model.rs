@@ -142,7 +142,7 @@ impl PyModel {
         let labels = table.watched(
             py,
             None,
-            |samples, watch| self.0.predict_or_noise(samples, threads, watch),
+            |samples, watch| self.0.on(samples)?.threads(threads).observer(watch).labels_or_noise(),
             |source, watch| {
                 let rows = self.scored(source, threads, watch)?;
                 Ok(rows.iter().map(RowScore::label_or_noise).collect())
@@ -183,7 +183,10 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let mut values = Vec::new();
         table.each_batch(py, &mut |samples, watch| {
-            append(&mut values, self.0.predict_proba(samples, threads, watch)?.values);
+            append(
+                &mut values,
+                self.0.on(samples)?.threads(threads).observer(watch).probabilities()?.values,
+            );
             Ok(())
         })?;
         let k = self.0.n_clusters();
@@ -202,7 +205,9 @@ impl PyModel {
     ) -> PyResult<f64> {
         let samples = table.samples()?;
         let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-        watched(py, None, |watch| self.0.score(&samples, weights, threads, watch))
+        watched(py, None, |watch| {
+            self.0.on(&samples)?.threads(threads).observer(watch).score(weights)
+        })
     }
 
     /// Coordinates of the rows in the plane, N × 2.
@@ -215,7 +220,9 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let samples = table.samples()?;
         let n = samples.n_rows();
-        let found = watched(py, None, |watch| self.0.layout_2d(&samples, threads, watch))?;
+        let found = watched(py, None, |watch| {
+            self.0.on(&samples)?.threads(threads).observer(watch).layout_2d()
+        })?;
         PyArray1::from_vec(py, found).reshape([n, 2])
     }
 
@@ -231,7 +238,7 @@ impl PyModel {
         let (mut single, mut double) = (Vec::new(), Vec::new());
         let is_single = table.is_single();
         table.each_batch(py, &mut |samples, watch| {
-            let graph = self.0.transform(samples, threads, watch)?;
+            let graph = self.0.on(samples)?.threads(threads).observer(watch).graph()?;
             let before = columns.len();
             offsets.extend(graph.offsets[1..].iter().map(|&end| (before + end) as i64));
             columns.extend(graph.columns.into_iter().map(|c| c as i32));
@@ -273,7 +280,7 @@ impl PyModel {
         let rows = table.watched(
             py,
             None,
-            |samples, watch| self.0.explain(samples, threads, watch),
+            |samples, watch| self.0.on(samples)?.threads(threads).observer(watch).rows(),
             |source, watch| self.scored(source, threads, watch),
         )?;
         Ok(PyArray1::from_vec(py, rows.iter().map(figure).collect()))

@@ -88,12 +88,12 @@ impl FitFacts {
 impl From<&Fit> for FitFacts {
     fn from(fit: &Fit) -> Self {
         // A fit whose rows are elsewhere cannot count them.
-        let noise = (fit.model.noise_threshold())
-            .filter(|_| !fit.noise.is_empty())
-            .map(|_| fit.noise.iter().filter(|&&marked| marked).count());
+        let noise = (fit.model().noise_threshold())
+            .filter(|_| !fit.rows().is_empty())
+            .map(|_| fit.rows().iter().filter(|row| row.noise).count());
         // A front end words them for its users.
-        let warnings: Vec<String> = fit.warnings.iter().map(|w| w.to_string()).collect();
-        Self::new(&fit.trace, &warnings, noise)
+        let warnings: Vec<String> = fit.warnings().iter().map(|w| w.to_string()).collect();
+        Self::new(fit.trace(), &warnings, noise)
     }
 }
 
@@ -188,7 +188,7 @@ impl Clustering {
 
     /// What a fit knows: the model, how it went, seconds and warnings.
     pub fn of_fit(fit: &Fit) -> Self {
-        Self::new(&fit.model, fit.into())
+        Self::new(fit.model(), fit.into())
     }
 
     /// Number of clusters.

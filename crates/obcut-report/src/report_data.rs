@@ -123,8 +123,9 @@ impl ReportData {
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
-        let rows = Labelled { samples, labels: &fit.labels, margins: &fit.margins, weights };
-        Self::new(&fit.model, &rows, threads, observer)
+        let margins: Vec<f64> = fit.rows().iter().map(|row| row.margin).collect();
+        let rows = Labelled { samples, labels: &fit.labels(), margins: &margins, weights };
+        Self::new(fit.model(), &rows, threads, observer)
     }
 
     /// Describes any rows by a model, which labels them first.
@@ -138,7 +139,7 @@ impl ReportData {
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
-        let scores = model.explain(samples, threads, observer)?;
+        let scores = model.on(samples)?.threads(threads).observer(observer).rows()?;
         let labels: Vec<u32> = scores.iter().map(|score| score.label).collect();
         let margins: Vec<f64> = scores.iter().map(|score| score.margin).collect();
         let rows = Labelled { samples, labels: &labels, margins: &margins, weights };
@@ -191,16 +192,19 @@ impl ReportData {
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
         let k = model.n_clusters();
-        let typical =
-            model.medoids(rows.samples, rows.labels, rows.weights, TYPICAL, threads, observer)?;
+        let typical = model.on(rows.samples)?.threads(threads).observer(observer).medoids(
+            rows.labels,
+            rows.weights,
+            TYPICAL,
+        )?;
         let chosen = spread(rows.labels, k, MAP_ROWS);
         let mut map = Map::default();
         let mut links = LinkCells::new(model, &chosen, rows.labels);
         for part in chosen.chunks(batch(rows.samples.n_cols())) {
             let picked = Picked::new(rows.samples, part);
             let samples = picked.samples()?;
-            let places = model.layout_2d(&samples, threads, observer)?;
-            let graph = model.transform(&samples, threads, observer)?;
+            let places = model.on(&samples)?.threads(threads).observer(observer).layout_2d()?;
+            let graph = model.on(&samples)?.threads(threads).observer(observer).graph()?;
             for (i, &row) in part.iter().enumerate() {
                 let (columns, values) = graph.row(i);
                 links.add(map.rows.len(), columns, values);
@@ -251,7 +255,7 @@ impl Margins {
         }
         least.sort_by(order);
         let picked = Picked::new(rows.samples, &least);
-        let scores = model.explain(&picked.samples()?, threads, observer)?;
+        let scores = model.on(&picked.samples()?)?.threads(threads).observer(observer).rows()?;
         let uncertain = (least.iter().zip(scores))
             .map(|(&row, score)| Uncertain {
                 row: row.into(),

@@ -17,44 +17,66 @@ use obcut_core::observer::Observer;
 /// The result of a fit.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Cluster of every row; every cluster has a row.
-    pub labels: Vec<u32>,
-    /// Margin of every row over its second-best cluster, as [`Model::explain`] gives it.
-    pub margins: Vec<f64>,
-    /// How sure every label is, from 0 on the border of two clusters to 1 inside one.
-    pub confidence: Vec<f64>,
-    /// How outlying every row is: about 1 for usual ones, larger for others.
-    pub outlier_scores: Vec<f64>,
-    /// Whether every row is marked as noise; none is unless [`Params::noise`] asks for it.
-    pub noise: Vec<bool>,
-    /// Labels new rows, and repeats `labels` on the old ones.
-    pub model: Model,
-    /// Values, seconds, why it stopped.
-    pub trace: Trace,
-    /// What a user should know.
-    pub warnings: Vec<Warning>,
+    rows: Vec<RowScore>,
+    model: Model,
+    trace: Trace,
+    warnings: Vec<Warning>,
 }
 
 impl Fit {
-    /// The result of a table whose rows got these labels.
-    pub fn of_rows(rows: &[RowScore], found: LargeFit) -> Self {
-        let LargeFit { model, trace, warnings } = found;
-        Self {
-            labels: rows.iter().map(|row| row.label).collect(),
-            margins: rows.iter().map(|row| row.margin).collect(),
-            confidence: rows.iter().map(|row| row.confidence).collect(),
-            outlier_scores: rows.iter().map(|row| row.outlier).collect(),
-            noise: rows.iter().map(|row| row.noise).collect(),
-            model,
-            trace,
-            warnings,
-        }
+    /// The same fit with these rows, for those who kept them in a store of their own.
+    #[must_use]
+    pub fn with_rows(self, rows: Vec<RowScore>) -> Self {
+        Self { rows, ..self }
     }
 
-    /// Cluster of every row, -1 where it is marked as noise.
+    /// Label, second-best cluster, margin, confidence and outlier score of every row. Empty when they went to
+    /// a [`Store`].
+    pub fn rows(&self) -> &[RowScore] {
+        &self.rows
+    }
+
+    /// Cluster of every row; every cluster has a row.
+    pub fn labels(&self) -> Vec<u32> {
+        self.rows.iter().map(|row| row.label).collect()
+    }
+
+    /// Cluster of every row, -1 where it is marked as noise. None is unless [`Params::noise`] asks for it.
     pub fn labels_or_noise(&self) -> Vec<i32> {
-        let label = |(&label, &noise): (&u32, &bool)| if noise { -1 } else { label as i32 };
-        self.labels.iter().zip(&self.noise).map(label).collect()
+        self.rows.iter().map(RowScore::label_or_noise).collect()
+    }
+
+    /// Labels new rows, and repeats the labels of the fit on the old ones.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The model, to name its features.
+    pub fn model_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+
+    /// The model alone.
+    pub fn into_model(self) -> Model {
+        self.model
+    }
+
+    /// Values and seconds of the fit, and why it stopped.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// What a user should know.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+/// The rows of a large table are not kept.
+impl From<LargeFit> for Fit {
+    fn from(found: LargeFit) -> Self {
+        let LargeFit { model, trace, warnings } = found;
+        Self { rows: Vec::new(), model, trace, warnings }
     }
 }
 
@@ -66,7 +88,7 @@ impl Fit {
 /// let moons = synthetic::moons(500, 0.05, 1);
 /// let samples = moons.matrix.samples()?;
 /// let fit = fit(&samples, None, &Params::new(2), &Silent)?;
-/// assert_eq!(fit.labels, fit.model.predict_with(&samples, 1, &Silent)?);
+/// assert_eq!(fit.labels(), fit.model().predict(&samples)?);
 /// # Ok::<(), obcut::Error>(())
 /// ```
 ///
@@ -81,15 +103,14 @@ pub fn fit(
     check(params, (samples.n_rows(), samples.n_cols()), weights)?;
     // Entries given twice would be squared apart: they are added up first.
     samples.with_canonical(|samples| {
-        let (rows, found) = if large::is_large(params, samples.n_rows(), samples.n_cols()) {
-            large::fit_samples(samples, weights, params, observer)?
-        } else {
-            let Solved { rows, model, trace, notes } =
-                fit_whole(samples, weights, None, params, observer)?;
-            let warnings = notes.warnings(&model, &trace);
-            (rows, LargeFit { model, trace, warnings })
-        };
-        Ok(Fit::of_rows(&rows, found))
+        if large::is_large(params, samples.n_rows(), samples.n_cols()) {
+            let (rows, found) = large::fit_samples(samples, weights, params, observer)?;
+            return Ok(Fit { rows, ..found.into() });
+        }
+        let Solved { rows, model, trace, notes } =
+            fit_whole(samples, weights, None, params, observer)?;
+        let warnings = notes.warnings(&model, &trace);
+        Ok(Fit { rows, model, trace, warnings })
     })
 }
 
@@ -118,18 +139,25 @@ pub fn fit_rows(
     observer: &dyn Observer,
     store: &dyn Store,
     saved: Option<&[u8]>,
-) -> Result<LargeFit, Error> {
+) -> Result<Fit, Error> {
     let (n_rows, n_cols) = (source.n_rows(), source.n_cols());
     check(params, (n_rows, n_cols), weights)?;
     if large::is_large(params, n_rows, n_cols) {
-        return large::fit_source(source, weights, params, observer, store, saved);
+        return Ok(large::fit_source(source, weights, params, observer, store, saved)?.into());
     }
     let all = source.read(0..n_rows)?;
     let Solved { rows, model, trace, notes } =
         fit_whole(&all.samples()?, weights, None, params, observer)?;
     store.rows(0, &rows)?;
     let warnings = notes.warnings(&model, &trace);
-    Ok(LargeFit { model, trace, warnings })
+    Ok(Fit { rows: Vec::new(), model, trace, warnings })
+}
+
+impl From<Fit> for Clustering {
+    fn from(fit: Fit) -> Self {
+        let (labels, n_clusters) = (fit.labels(), fit.model.n_clusters());
+        Self { labels, n_clusters, seconds: fit.trace.seconds, warnings: fit.warnings }
+    }
 }
 
 impl Clusterer for Params {
@@ -141,12 +169,6 @@ impl Clusterer for Params {
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
         let params = Self { n_clusters, seed: run.seed, threads: run.threads, ..self.clone() };
-        let found = fit(samples, None, &params, observer)?;
-        Ok(Clustering {
-            n_clusters: found.model.n_clusters(),
-            labels: found.labels,
-            seconds: found.trace.seconds,
-            warnings: found.warnings,
-        })
+        Ok(fit(samples, None, &params, observer)?.into())
     }
 }

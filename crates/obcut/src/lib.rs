@@ -26,7 +26,7 @@ pub use cut::{BipartiteCut, CutParams, cut};
 pub use fit::{Fit, fit, fit_rows};
 pub use means::{KMeansFit, KMeansParams, k_means};
 pub use model::rule::RowScore;
-pub use model::{ClusterScores, Model};
+pub use model::{ClusterScores, Model, Prediction};
 pub use obcut_core::Graph;
 pub use obcut_core::{Csr, CsrRef, DenseRef, Ints, Matrix, Rows, Samples};
 pub use obcut_core::{DataError, Error, ModelError, ParamError, StateError};

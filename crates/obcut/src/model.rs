@@ -5,6 +5,7 @@
 //! with other labels than the rule gives, the model remembers those rows by their content.
 
 mod file;
+mod prediction;
 pub(crate) mod rule;
 pub(crate) mod spread;
 
@@ -12,19 +13,19 @@ use crate::graph::bipartite::Builder;
 use crate::graph::layout::Layout;
 use crate::model::rule::{RowScore, Rule, best};
 use crate::model::spread::{Judge, Seen, Spread, Work};
-use crate::params::check::check_weights;
 use crate::params::{Params, Scale};
 use crate::records::Explanation;
-use crate::score::score;
 use obcut_core::Graph;
 use obcut_core::block::{Points, Scratch};
 use obcut_core::error::{DataError, Error};
 use obcut_core::kmeans::nearest_point;
 use obcut_core::matrix::{Rows, Samples};
 use obcut_core::normalize::{self, Scaling};
-use obcut_core::observer::{Observer, Silent};
+use obcut_core::observer::Silent;
 use obcut_core::parallel::Context;
 use obcut_core::table::Table;
+
+pub use prediction::{ClusterScores, Prediction};
 
 /// Everything that is needed to label new rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,15 +57,6 @@ pub struct Model {
 /// The score of a row that was not looked at.
 pub(crate) const NO_SCORE: RowScore =
     RowScore { label: 0, second: 0, margin: 0.0, confidence: 0.0, outlier: 0.0, noise: false };
-
-/// Gains of every cluster for every row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClusterScores {
-    /// Number of clusters, k.
-    pub n_clusters: usize,
-    /// N × k, row-major: what the cut would gain per unit of weight if the row joined the cluster.
-    pub values: Vec<f64>,
-}
 
 impl Model {
     /// Settings of the fit.
@@ -175,50 +167,33 @@ impl Model {
     /// # Errors
     /// When the number of features differs, or a value is not finite.
     pub fn predict(&self, rows: &impl Rows) -> Result<Vec<u32>, Error> {
-        self.predict_with(&rows.samples()?, 0, &Silent)
+        self.on(rows)?.labels()
     }
 
-    /// The same with a number of threads, 0 for all cores, and an observer.
-    ///
-    /// # Errors
-    /// As [`Self::predict`], and when the observer cancels.
-    pub fn predict_with(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<Vec<u32>, Error> {
-        let mut labels = vec![0; samples.n_rows()];
-        self.visit(
-            samples,
-            threads,
-            observer,
-            &mut labels,
-            1,
-            |_| (),
-            |seen, (), _, out| {
-                out[0] = best(seen.gains) as u32;
-            },
-        )?;
-        Ok(labels)
-    }
-
-    /// Label of every row, -1 where its outlier score is above the threshold of the model.
+    /// Probability of every cluster for every row: they sum to one, and the label has the largest. Inside a
+    /// cluster they are the row's shares of the votes; far from all clusters they are close to 1/k.
     ///
     /// # Errors
     /// As [`Self::predict`].
-    pub fn predict_or_noise(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<Vec<i32>, Error> {
-        if self.noise_threshold().is_none() {
-            let labels = self.predict_with(samples, threads, observer)?;
-            return Ok(labels.into_iter().map(|label| label as i32).collect());
-        }
-        let rows = self.explain(samples, threads, observer)?;
-        Ok(rows.iter().map(RowScore::label_or_noise).collect())
+    pub fn predict_proba(&self, rows: &impl Rows) -> Result<ClusterScores, Error> {
+        self.on(rows)?.probabilities()
+    }
+
+    /// Rows of the graph B: links to the anchors, weights that sum to one.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn transform(&self, rows: &impl Rows) -> Result<Graph, Error> {
+        self.on(rows)?.graph()
+    }
+
+    /// All that the model can say of rows, with options.
+    ///
+    /// # Errors
+    /// When the rows cannot be viewed.
+    pub fn on<'a>(&'a self, rows: &'a impl Rows) -> Result<Prediction<'a>, Error> {
+        let samples = rows.samples()?;
+        Ok(Prediction { model: self, samples, threads: 0, observer: &Silent })
     }
 
     /// The outlier score above which a row is noise, if the fit was asked to mark such rows.
@@ -231,91 +206,7 @@ impl Model {
         self.spread.threshold.is_some_and(|threshold| outlier_score > threshold)
     }
 
-    /// Rows of the graph B: links to the anchors, weights summing to one.
-    ///
-    /// # Errors
-    /// As [`Self::predict`].
-    pub fn transform(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<Graph, Error> {
-        let context = Context::new(threads, observer)?;
-        self.check(samples, &context)?;
-        samples.with_canonical(|samples| {
-            let table = Table::new(*samples, &self.scaling);
-            let points = table.points(self.anchors.clone());
-            self.builder(&points).build(&table, &points, &context)
-        })
-    }
-
-    /// Gain of every cluster for every row. Of a row that the model remembers (see
-    /// [`crate::Learn`]) the gains of its cluster and of the rule's are exchanged.
-    ///
-    /// # Errors
-    /// As [`Self::predict`].
-    pub fn scores(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<ClusterScores, Error> {
-        let k = self.n_clusters();
-        let mut values = vec![0.0; samples.n_rows() * k];
-        self.visit(
-            samples,
-            threads,
-            observer,
-            &mut values,
-            k,
-            |_| (),
-            |seen, (), _, out| {
-                out.copy_from_slice(seen.gains);
-            },
-        )?;
-        Ok(ClusterScores { n_clusters: k, values })
-    }
-
-    /// Probability of every cluster for every row: they sum to one, and the label has the largest. Inside a
-    /// cluster they are the row's shares of the votes; far from all clusters they come near 1/k.
-    ///
-    /// # Errors
-    /// As [`Self::predict`].
-    pub fn predict_proba(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<ClusterScores, Error> {
-        let k = self.n_clusters();
-        let mut values = vec![0.0; samples.n_rows() * k];
-        let judge = |table: &Table<'_>| Judge::new(self, table);
-        self.visit(samples, threads, observer, &mut values, k, judge, |seen, judge, work, out| {
-            judge.probabilities(seen, work, out);
-        })?;
-        Ok(ClusterScores { n_clusters: k, values })
-    }
-
-    /// Label, second-best cluster, margin, confidence and outlier score of every row.
-    ///
-    /// # Errors
-    /// As [`Self::predict`].
-    pub fn explain(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<Vec<RowScore>, Error> {
-        let mut rows = vec![NO_SCORE; samples.n_rows()];
-        let judge = |table: &Table<'_>| Judge::new(self, table);
-        self.visit(samples, threads, observer, &mut rows, 1, judge, |seen, judge, work, out| {
-            out[0] = judge.score(seen, work);
-        })?;
-        Ok(rows)
-    }
-
-    /// The same for a table that is checked and scaled.
+    /// The labels and figures of the rows of a table that is checked and scaled.
     pub(crate) fn explain_table(
         &self,
         table: &Table<'_>,
@@ -358,26 +249,6 @@ impl Model {
         (self.rule.sizes.iter().sum::<f64>() / self.n_clusters() as f64).sqrt()
     }
 
-    /// The label-free score of rows, between 0 and 1: the mean chance that a step from a row to an anchor
-    /// and back ends in the cluster it began in, times the entropy of the cluster sizes over its
-    /// largest value. With weights, if given.
-    ///
-    /// # Errors
-    /// As [`Self::predict`], and when the weights cannot be used.
-    pub fn score(
-        &self,
-        samples: &Samples<'_>,
-        weights: Option<&[f64]>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<f64, Error> {
-        check_weights(weights, samples.n_rows())?;
-        let labels = self.predict_with(samples, threads, observer)?;
-        let graph = self.transform(samples, threads, observer)?;
-        let ones = vec![1.0; if weights.is_none() { labels.len() } else { 0 }];
-        Ok(score(&graph, &labels, weights.unwrap_or(&ones), self.n_clusters()))
-    }
-
     /// Brings all weights back to the unit in which they were given.
     pub(crate) fn scale_weights(&mut self, unit: f64) {
         self.sizes.iter_mut().for_each(|size| *size *= unit);
@@ -396,33 +267,8 @@ impl Model {
         normalize::check_finite(samples, context)
     }
 
-    /// Hands what is known of every row to `visit`, with what `ready` made for the table and the row's
-    /// part of `out`.
-    fn visit<T: Send, R: Sync>(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-        out: &mut [T],
-        stride: usize,
-        ready: impl Fn(&Table<'_>) -> R,
-        visit: impl Fn(&Seen<'_>, &R, &mut Work, &mut [T]) + Sync,
-    ) -> Result<(), Error> {
-        let context = Context::new(threads, observer)?;
-        self.check(samples, &context)?;
-        if samples.n_rows() == 0 {
-            return Ok(());
-        }
-        samples.with_canonical(|samples| {
-            let table = Table::new(*samples, &self.scaling);
-            let ready = ready(&table);
-            self.visit_table(&table, &context, out, stride, |seen, work, out| {
-                visit(seen, &ready, work, out);
-            })
-        })
-    }
-
-    /// The same for a table that is checked and scaled.
+    /// Hands what is known of every row of a table to `visit`, with the row's part of `out`. The table is checked and
+    /// scaled.
     pub(crate) fn visit_table<T: Send>(
         &self,
         table: &Table<'_>,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{fit_ok, matrix};
+use common::{confidence, fit_ok, matrix, noisy, outlier_scores};
 use obcut::{Fit, GraphKind, Learn, Matrix, Model, Noise, Params, RowScore, Samples, Silent, fit};
 
 /// Numbers that look random: uniform from 0 to 1.
@@ -101,26 +101,26 @@ fn midway(x: &[f64], (n, d, k): (usize, usize, usize)) -> Vec<f64> {
 }
 
 fn explained(model: &Model, samples: &Samples<'_>) -> Vec<RowScore> {
-    model.explain(samples, 1, &Silent).unwrap()
+    model.on(samples).unwrap().threads(1).rows().unwrap()
 }
 
 /// Whether a fit says of its rows what its model says of them.
 fn assert_repeats(found: &Fit, samples: &Samples<'_>) {
-    let rows = explained(&found.model, samples);
-    assert!(rows.iter().map(|r| r.label).eq(found.labels.iter().copied()));
-    assert!(rows.iter().map(|r| r.confidence).eq(found.confidence.iter().copied()));
-    assert!(rows.iter().map(|r| r.outlier).eq(found.outlier_scores.iter().copied()));
-    assert!(rows.iter().map(|r| r.noise).eq(found.noise.iter().copied()));
-    assert!(found.confidence.iter().all(|c| (0.0..=1.0).contains(c)));
-    assert!(found.outlier_scores.iter().all(|s| s.is_finite() && *s >= 0.0));
-    let marked = found.model.predict_or_noise(samples, 3, &Silent).unwrap();
+    let rows = explained(found.model(), samples);
+    assert!(rows.iter().map(|r| r.label).eq(found.labels().iter().copied()));
+    assert!(rows.iter().map(|r| r.confidence).eq(confidence(found).iter().copied()));
+    assert!(rows.iter().map(|r| r.outlier).eq(outlier_scores(found).iter().copied()));
+    assert!(rows.iter().map(|r| r.noise).eq(noisy(found).iter().copied()));
+    assert!(confidence(found).iter().all(|c| (0.0..=1.0).contains(c)));
+    assert!(outlier_scores(found).iter().all(|s| s.is_finite() && *s >= 0.0));
+    let marked = found.model().on(samples).unwrap().threads(3).labels_or_noise().unwrap();
     assert_eq!(marked, found.labels_or_noise());
 }
 
 /// Whether probabilities sum to one, have their maximum at the label, and make the confidence.
 fn assert_probabilities(model: &Model, samples: &Samples<'_>) {
     let rows = explained(model, samples);
-    let found = model.predict_proba(samples, 2, &Silent).unwrap();
+    let found = model.on(samples).unwrap().threads(2).probabilities().unwrap();
     for (row, p) in rows.iter().zip(found.values.chunks_exact(found.n_clusters)) {
         assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{p:?}");
         let label = row.label as usize;
@@ -147,9 +147,9 @@ fn rows_of_clear_clusters_are_sure_and_rows_midway_are_not_for_any_number_of_row
             let m = between.len() / d;
             assert!(m > 0);
             let found = fit_ok(&matrix(x, n, d), None, &Params::new(k));
-            assert!(median(&found.confidence) >= 0.9, "{n} {d} {k} {seed}");
+            assert!(median(&confidence(&found)) >= 0.9, "{n} {d} {k} {seed}");
             let between = matrix(between, m, d);
-            for row in explained(&found.model, &between.samples().unwrap()) {
+            for row in explained(found.model(), &between.samples().unwrap()) {
                 assert!(row.confidence < 0.1, "{n} {d} {k} {seed}: {row:?}");
                 assert!(row.outlier > 2.0, "{row:?}");
             }
@@ -163,7 +163,7 @@ fn rows_midway_are_not_sure_when_they_take_part_in_the_fit() {
     let (mut x, _) = noisy_blobs((n, d, k), 0.0, 0.5, 7);
     x.extend(midway(&x, (n, d, k)));
     let found = fit_ok(&matrix(x, n + 1, d), None, &Params::new(k));
-    assert!(found.confidence[n] < 0.1 && found.outlier_scores[n] > 5.0);
+    assert!(confidence(&found)[n] < 0.1 && outlier_scores(&found)[n] > 5.0);
 }
 
 #[test]
@@ -174,10 +174,10 @@ fn uniform_noise_scores_above_the_rows_of_blobs() {
         for &(n, seed) in sizes {
             let (x, marked) = noisy_blobs((n, d, 5), 0.1, 0.5, seed);
             let found = fit_ok(&matrix(x, n, d), None, &Params::new(5));
-            let area = auc(&found.outlier_scores, &marked);
+            let area = auc(&outlier_scores(&found), &marked);
             assert!(area >= 0.95, "{n} x {d}, seed {seed}: {area}");
             // Usual is about 1.
-            assert!((0.8..1.25).contains(&median(&found.outlier_scores)));
+            assert!((0.8..1.25).contains(&median(&outlier_scores(&found))));
         }
     }
 }
@@ -186,8 +186,8 @@ fn uniform_noise_scores_above_the_rows_of_blobs() {
 fn a_single_cluster_has_outliers_too() {
     let (x, marked) = noisy_blobs((2_000, 10, 1), 0.1, 0.5, 1);
     let found = fit_ok(&matrix(x, 2_000, 10), None, &Params::new(1));
-    assert!(auc(&found.outlier_scores, &marked) > 0.9);
-    assert!(found.confidence.iter().all(|&c| c == 1.0));
+    assert!(auc(&outlier_scores(&found), &marked) > 0.9);
+    assert!(confidence(&found).iter().all(|&c| c == 1.0));
 }
 
 #[test]
@@ -196,27 +196,27 @@ fn noise_is_marked_by_a_share_or_by_itself_and_changes_no_cluster() {
     let (x, marked) = noisy_blobs((n, d, k), 0.1, 0.5, 2);
     let table = matrix(x, n, d);
     let plain = fit_ok(&table, None, &Params::new(k));
-    assert!(plain.noise.iter().all(|noise| !noise) && plain.model.noise_threshold().is_none());
+    assert!(noisy(&plain).iter().all(|noise| !noise) && plain.model().noise_threshold().is_none());
     for noise in [Noise::Share(0.1), Noise::Share(0.02), Noise::Auto] {
         let params = Params { noise: Some(noise), ..Params::new(k) };
         let found = fit_ok(&table, None, &params);
-        assert_eq!(found.labels, plain.labels);
-        assert_eq!(found.outlier_scores, plain.outlier_scores);
+        assert_eq!(found.labels(), plain.labels());
+        assert_eq!(outlier_scores(&found), outlier_scores(&plain));
         assert_repeats(&found, &table.samples().unwrap());
-        let count = found.noise.iter().filter(|n| **n).count();
-        let right = found.noise.iter().zip(&marked).filter(|(a, b)| **a && **b).count();
+        let count = noisy(&found).iter().filter(|n| **n).count();
+        let right = noisy(&found).iter().zip(&marked).filter(|(a, b)| **a && **b).count();
         match noise {
             Noise::Share(share) => assert_eq!(count, (n as f64 * share) as usize),
             _ => assert!(right >= 145 && count - right <= 7, "{right} of {count}"),
         }
         // A file keeps the threshold.
-        let read = Model::from_bytes(&found.model.to_bytes().unwrap()).unwrap();
-        assert_eq!(read, found.model);
+        let read = Model::from_bytes(&found.model().to_bytes().unwrap()).unwrap();
+        assert_eq!(&read, found.model());
     }
     let clean = noisy_blobs((n, d, k), 0.0, 0.5, 2).0;
     let params = Params { noise: Some(Noise::Auto), ..Params::new(k) };
     let found = fit_ok(&matrix(clean, n, d), None, &params);
-    assert!(found.noise.iter().filter(|n| **n).count() <= n / 100);
+    assert!(noisy(&found).iter().filter(|n| **n).count() <= n / 100);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn probabilities_agree_with_labels_and_confidence_for_every_graph_and_for_rememb
         let params = Params { noise: Some(Noise::Share(0.1)), ..params };
         let found = fit_ok(&table, None, &params);
         assert_repeats(&found, &samples);
-        assert_probabilities(&found.model, &samples);
+        assert_probabilities(found.model(), &samples);
     }
 }
 
@@ -263,17 +263,17 @@ fn threads_order_and_copies_change_no_score() {
     let params = Params { noise: Some(Noise::Share(0.05)), threads: 1, ..Params::new(k) };
     let one = fit_ok(&table, None, &params);
     let three = fit_ok(&table, None, &Params { threads: 3, ..params.clone() });
-    assert_eq!(one.confidence, three.confidence);
-    assert_eq!(one.outlier_scores, three.outlier_scores);
-    assert_eq!(one.noise, three.noise);
+    assert_eq!(confidence(&one), confidence(&three));
+    assert_eq!(outlier_scores(&one), outlier_scores(&three));
+    assert_eq!(noisy(&one), noisy(&three));
 
     let order: Vec<usize> = (0..n).map(|i| i * 7 % n).collect();
     let shuffled = order.iter().flat_map(|&i| x[i * d..(i + 1) * d].to_vec()).collect();
     let moved = fit_ok(&matrix(shuffled, n, d), None, &params);
     for (at, &i) in order.iter().enumerate() {
-        assert_eq!(moved.outlier_scores[at], one.outlier_scores[i]);
-        assert_eq!(moved.confidence[at], one.confidence[i]);
-        assert_eq!(moved.noise[at], one.noise[i]);
+        assert_eq!(outlier_scores(&moved)[at], outlier_scores(&one)[i]);
+        assert_eq!(confidence(&moved)[at], confidence(&one)[i]);
+        assert_eq!(noisy(&moved)[at], noisy(&one)[i]);
     }
 
     let weights: Vec<f64> = (0..n).map(|i| (i % 3) as f64).collect();
@@ -288,9 +288,9 @@ fn threads_order_and_copies_change_no_score() {
     let weighted = fit_ok(&table, Some(&weights), &params);
     let copied = fit_ok(&matrix(copies, of.len(), d), None, &params);
     for (at, &i) in of.iter().enumerate() {
-        assert_eq!(copied.outlier_scores[at], weighted.outlier_scores[i]);
-        assert_eq!(copied.confidence[at], weighted.confidence[i]);
-        assert_eq!(copied.noise[at], weighted.noise[i]);
+        assert_eq!(outlier_scores(&copied)[at], outlier_scores(&weighted)[i]);
+        assert_eq!(confidence(&copied)[at], confidence(&weighted)[i]);
+        assert_eq!(noisy(&copied)[at], noisy(&weighted)[i]);
     }
     assert_repeats(&weighted, &table.samples().unwrap());
 }
@@ -304,14 +304,14 @@ fn large_tables_are_scored_by_what_is_usual_in_their_core() {
     let noise = Some(Noise::Share(0.1));
     let params = Params { core_rows: Some(2_000), noise, threads: 1, ..Params::new(k) };
     let found = fit_ok(&table, None, &params);
-    assert!(found.trace.large.is_some());
+    assert!(found.trace().large.is_some());
     assert_repeats(&found, &samples);
-    assert_probabilities(&found.model, &samples);
-    assert!(auc(&found.outlier_scores, &marked) >= 0.95);
-    let count = found.noise.iter().filter(|n| **n).count();
+    assert_probabilities(found.model(), &samples);
+    assert!(auc(&outlier_scores(&found), &marked) >= 0.95);
+    let count = noisy(&found).iter().filter(|n| **n).count();
     assert!((450..750).contains(&count), "{count}");
     let two = fit_ok(&table, None, &Params { threads: 2, ..params });
-    assert_eq!((two.confidence, two.noise), (found.confidence, found.noise));
+    assert_eq!((confidence(&two), noisy(&two)), (confidence(&found), noisy(&found)));
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn equal_rows_sparse_rows_and_single_precision_are_scored() {
     // Three distinct rows, many times.
     let x: Vec<f64> = (0..120).flat_map(|i| [f64::from(i % 3), 1.0]).collect();
     let found = fit_ok(&matrix(x, 120, 2), None, &Params::new(3));
-    assert!(found.outlier_scores.iter().all(|s| s.is_finite()));
+    assert!(outlier_scores(&found).iter().all(|s| s.is_finite()));
     let (x, _) = noisy_blobs((500, 6, 3), 0.1, 0.5, 8);
     let single: Vec<f32> = x.iter().map(|&v| v as f32).collect();
     let table = Matrix::Dense32 { values: single, n_rows: 500, n_cols: 6 };
@@ -329,8 +329,8 @@ fn equal_rows_sparse_rows_and_single_precision_are_scored() {
     let found = fit_ok(&sparse, None, &Params::new(3));
     assert_repeats(&found, &sparse.samples().unwrap());
     // One model says the same of rows however they are stored, but for rounding.
-    let rows = explained(&dense.model, &sparse.samples().unwrap());
-    for (row, score) in rows.iter().zip(&dense.outlier_scores) {
+    let rows = explained(dense.model(), &sparse.samples().unwrap());
+    for (row, score) in rows.iter().zip(&outlier_scores(&dense)) {
         assert!((row.outlier - score).abs() < 1e-6 * score.max(1.0));
     }
 }

@@ -88,13 +88,21 @@ fn new_rows_must_fit_the_model() {
     let data = synthetic::blobs(60, 3, 2, 1.0, 1);
     let found = common::fit_ok(&data.matrix, None, &Params::new(2));
     let narrow = matrix(vec![0.0; 4], 2, 2);
-    let text =
-        found.model.predict_with(&narrow.samples().unwrap(), 1, &Silent).unwrap_err().to_string();
+    let text = found
+        .model()
+        .on(&narrow.samples().unwrap())
+        .unwrap()
+        .threads(1)
+        .labels()
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("2 features") && text.contains("3"), "{text}");
     let bad = matrix(vec![0.0, f64::NAN, 0.0], 1, 3);
-    assert!(found.model.transform(&bad.samples().unwrap(), 1, &Silent).is_err());
+    assert!(found.model().on(&bad.samples().unwrap()).unwrap().threads(1).graph().is_err());
     let none = matrix(vec![], 0, 3);
-    assert!(found.model.predict_with(&none.samples().unwrap(), 1, &Silent).unwrap().is_empty());
+    assert!(
+        found.model().on(&none.samples().unwrap()).unwrap().threads(1).labels().unwrap().is_empty()
+    );
 }
 
 #[test]
@@ -119,7 +127,7 @@ fn a_graph_must_have_edges_that_are_not_negative() {
 fn damaged_foreign_and_newer_models_are_told_apart() {
     let data = synthetic::blobs(60, 3, 2, 1.0, 1);
     let params = Params { graph: obcut::GraphKind::Local, ..Params::new(2) };
-    let bytes = common::fit_ok(&data.matrix, None, &params).model.to_bytes().unwrap();
+    let bytes = common::fit_ok(&data.matrix, None, &params).model().to_bytes().unwrap();
     let kind = |bytes: &[u8]| match Model::from_bytes(bytes) {
         Err(Error::Model(e)) => e,
         other => panic!("{other:?}"),
@@ -133,7 +141,7 @@ fn damaged_foreign_and_newer_models_are_told_apart() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << (at % 8);
         if let Ok(model) = Model::from_bytes(&flipped) {
-            let _ = model.predict_with(&data.matrix.samples().unwrap(), 1, &Silent);
+            let _ = model.on(&data.matrix.samples().unwrap()).unwrap().threads(1).labels();
         }
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();

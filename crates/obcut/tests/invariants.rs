@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{fit_ok, matrix, random_matrix, scores_of};
+use common::{fit_ok, margins, matrix, random_matrix, scores_of};
 use obcut::metrics::{Average, nmi};
 use obcut::{
     AnchorUpdate, Formulation, GraphKind, Init, Learn, Matrix, Params, RowSolver, Scale, Silent,
@@ -84,12 +84,12 @@ proptest! {
         match fit(&samples, None, &params, &Silent) {
             Ok(found) => {
                 for j in 0..k as u32 {
-                    prop_assert!(found.labels.contains(&j), "cluster {j} is empty");
+                    prop_assert!(found.labels().contains(&j), "cluster {j} is empty");
                 }
-                prop_assert_eq!(&found.labels, &found.model.predict_with(&samples, 1, &Silent).unwrap());
-                let rows = found.model.explain(&samples, 1, &Silent).unwrap();
-                prop_assert!(rows.iter().zip(&found.labels).all(|(r, l)| r.label == *l && r.margin >= 0.0));
-                prop_assert!(rows.iter().map(|r| r.margin).eq(found.margins.iter().copied()));
+                prop_assert_eq!(&found.labels(), &found.model().on(&samples).unwrap().threads(1).labels().unwrap());
+                let rows = found.model().on(&samples).unwrap().threads(1).rows().unwrap();
+                prop_assert!(rows.iter().zip(&found.labels()).all(|(r, l)| r.label == *l && r.margin >= 0.0));
+                prop_assert!(rows.iter().map(|r| r.margin).eq(margins(&found).iter().copied()));
             }
             Err(e) => {
                 let text = e.to_string();
@@ -101,8 +101,8 @@ proptest! {
 }
 
 fn check_margins(found: &obcut::Fit, samples: &obcut::Samples<'_>) {
-    let rows = found.model.explain(samples, 1, &Silent).unwrap();
-    assert!(rows.iter().map(|row| row.margin).eq(found.margins.iter().copied()));
+    let rows = found.model().on(samples).unwrap().threads(1).rows().unwrap();
+    assert!(rows.iter().map(|row| row.margin).eq(margins(found).iter().copied()));
 }
 
 /// Also of rows of weight zero, copies, and rows that learning put elsewhere than the rule.
@@ -128,12 +128,13 @@ fn the_score_of_a_model_weighs_rows_as_copies() {
     let rows: Vec<usize> = (0..300).flat_map(|i| std::iter::repeat_n(i, i % 3)).collect();
     let weights: Vec<f64> = (0..300).map(|i| f64::from(i % 3)).collect();
     let copies = common::rows(&data.matrix, &rows);
-    let weighted = found.model.score(&samples, Some(&weights), 1, &Silent).unwrap();
-    let copied = found.model.score(&copies.samples().unwrap(), None, 2, &Silent).unwrap();
+    let weighted = found.model().on(&samples).unwrap().threads(1).score(Some(&weights)).unwrap();
+    let copied =
+        found.model().on(&copies.samples().unwrap()).unwrap().threads(2).score(None).unwrap();
     assert!((weighted - copied).abs() < 1e-12 && weighted > 0.9, "{weighted} {copied}");
-    assert!(found.model.score(&samples, Some(&weights[1..]), 1, &Silent).is_err());
+    assert!(found.model().on(&samples).unwrap().threads(1).score(Some(&weights[1..])).is_err());
     // The discs of two clusters lie above each other, and the moons share no anchor.
-    let places = found.model.layout_2d(&samples, 1, &Silent).unwrap();
+    let places = found.model().on(&samples).unwrap().threads(1).layout_2d().unwrap();
     let above = |i: usize| places[2 * i + 1] > 0.0;
     let same = (0..300).filter(|&i| above(i) == (data.labels[i] == 0)).count();
     assert!(same == 0 || same == 300, "{same}");
@@ -151,16 +152,17 @@ fn predict_repeats_the_labels_for_every_graph_type_and_setting() {
                 let params = Params { graph, scale, ..Params::new(6) };
                 let found = fit_ok(matrix, None, &params);
                 let samples = matrix.samples().unwrap();
-                let again = found.model.predict_with(&samples, 2, &Silent).unwrap();
-                assert_eq!(found.labels, again, "{graph} {scale}");
+                let again = found.model().on(&samples).unwrap().threads(2).labels().unwrap();
+                assert_eq!(found.labels(), again, "{graph} {scale}");
                 check_margins(&found, &samples);
                 // Also one row at a time, and from a file.
-                let loaded = obcut::Model::from_bytes(&found.model.to_bytes().unwrap()).unwrap();
-                assert_eq!(loaded, found.model);
+                let loaded = obcut::Model::from_bytes(&found.model().to_bytes().unwrap()).unwrap();
+                assert_eq!(&loaded, found.model());
                 for i in (0..matrix.n_rows()).step_by(97) {
                     let one = common::rows(matrix, &[i]);
-                    let label = loaded.predict_with(&one.samples().unwrap(), 1, &Silent).unwrap();
-                    assert_eq!(label, [found.labels[i]], "{graph} {scale} row {i}");
+                    let label =
+                        loaded.on(&one.samples().unwrap()).unwrap().threads(1).labels().unwrap();
+                    assert_eq!(label, [found.labels()[i]], "{graph} {scale} row {i}");
                 }
             }
         }
@@ -173,9 +175,9 @@ fn shuffled_rows_get_the_same_clusters() {
     {
         for graph in GraphKind::ALL.iter().copied() {
             let params = Params { graph, ..Params::new(k) };
-            let labels = fit_ok(&data.matrix, None, &params).labels;
+            let labels = fit_ok(&data.matrix, None, &params).labels();
             let order = common::order(data.labels.len(), 5);
-            let shuffled = fit_ok(&common::rows(&data.matrix, &order), None, &params).labels;
+            let shuffled = fit_ok(&common::rows(&data.matrix, &order), None, &params).labels();
             let back: Vec<u32> = order.iter().map(|&i| labels[i]).collect();
             let same = nmi(&shuffled, &back, Average::Max).unwrap();
             assert!(same > 0.99, "{graph}: {same}");
@@ -191,7 +193,7 @@ fn a_sorted_file_is_no_hint() {
     for params in
         [Params::new(5), Params { lambda: 1e3, row_solver: RowSolver::Authors, ..Params::paper(5) }]
     {
-        let labels = fit_ok(&noise, None, &params).labels;
+        let labels = fit_ok(&noise, None, &params).labels();
         let score = nmi(&labels, &classes, Average::Max).unwrap();
         assert!(score < 0.06, "{score}");
     }
@@ -208,13 +210,18 @@ fn integer_weights_equal_copies_and_zero_means_absent() {
             let params = Params { graph, init, ..Params::new(4) };
             let weighted = fit_ok(&data.matrix, Some(&weights), &params);
             let plain = fit_ok(&repeated, None, &params);
-            let expected: Vec<u32> = copies.iter().map(|&i| weighted.labels[i]).collect();
-            assert_eq!(plain.labels, expected, "{graph}");
-            assert_eq!(plain.model.cluster_sizes(), weighted.model.cluster_sizes());
+            let expected: Vec<u32> = copies.iter().map(|&i| weighted.labels()[i]).collect();
+            assert_eq!(plain.labels(), expected, "{graph}");
+            assert_eq!(plain.model().cluster_sizes(), weighted.model().cluster_sizes());
             // Absent rows are labelled like new ones.
-            let all =
-                plain.model.predict_with(&data.matrix.samples().unwrap(), 1, &Silent).unwrap();
-            assert_eq!(all, weighted.labels, "{graph}");
+            let all = plain
+                .model()
+                .on(&data.matrix.samples().unwrap())
+                .unwrap()
+                .threads(1)
+                .labels()
+                .unwrap();
+            assert_eq!(all, weighted.labels(), "{graph}");
         }
     }
 }
@@ -222,12 +229,12 @@ fn integer_weights_equal_copies_and_zero_means_absent() {
 #[test]
 fn odd_shapes_work() {
     let constant = matrix(vec![3.0, 1.0, 3.0, 2.0, 3.0, 9.0, 3.0, 8.0], 4, 2);
-    assert_eq!(common::partition(&fit_ok(&constant, None, &Params::new(2)).labels), [0, 0, 1, 1]);
+    assert_eq!(common::partition(&fit_ok(&constant, None, &Params::new(2)).labels()), [0, 0, 1, 1]);
     let two = matrix(vec![0.0, 1.0], 2, 1);
-    assert_eq!(common::partition(&fit_ok(&two, None, &Params::new(2)).labels), [0, 1]);
-    assert_eq!(fit_ok(&two, None, &Params::new(1)).labels, [0, 0]);
+    assert_eq!(common::partition(&fit_ok(&two, None, &Params::new(2)).labels()), [0, 1]);
+    assert_eq!(fit_ok(&two, None, &Params::new(1)).labels(), [0, 0]);
     let one = matrix(vec![7.0, 7.0], 1, 2);
-    assert_eq!(fit_ok(&one, None, &Params::new(1)).labels, [0]);
+    assert_eq!(fit_ok(&one, None, &Params::new(1)).labels(), [0]);
     let data = synthetic::blobs(60, 3, 3, 1.0, 4);
     for graph in GraphKind::ALL.iter().copied() {
         for m in [3, 60] {
@@ -242,7 +249,7 @@ fn odd_shapes_work() {
         }
         // k = N: every row its own cluster.
         let tiny = common::rows(&data.matrix, &(0..15).collect::<Vec<_>>());
-        let labels = fit_ok(&tiny, None, &Params { graph, ..Params::new(15) }).labels;
+        let labels = fit_ok(&tiny, None, &Params { graph, ..Params::new(15) }).labels();
         assert_eq!(common::partition(&labels), (0..15).collect::<Vec<_>>(), "{graph}");
     }
 }
@@ -256,7 +263,7 @@ fn sparse_and_dense_storage_give_the_same_clusters() {
         for scale in [Scale::MinMax, Scale::UnitRows, Scale::None] {
             let params = Params { graph, scale, ..Params::new(3) };
             let (a, b) =
-                (fit_ok(&dense, None, &params).labels, fit_ok(&sparse, None, &params).labels);
+                (fit_ok(&dense, None, &params).labels(), fit_ok(&sparse, None, &params).labels());
             assert_eq!(nmi(&a, &b, Average::Max).unwrap(), 1.0, "{graph} {scale}");
         }
     }
@@ -283,13 +290,13 @@ fn every_ablation_and_option_runs_and_the_exact_objective_never_rises() {
                     let found = fit_ok(&data.matrix, None, &params);
                     let samples = data.matrix.samples().unwrap();
                     assert_eq!(
-                        found.labels,
-                        found.model.predict_with(&samples, 1, &Silent).unwrap()
+                        found.labels(),
+                        found.model().on(&samples).unwrap().threads(1).labels().unwrap()
                     );
                     let loaded =
-                        obcut::Model::from_bytes(&found.model.to_bytes().unwrap()).unwrap();
-                    assert_eq!(loaded, found.model);
-                    let values = &found.trace.objective;
+                        obcut::Model::from_bytes(&found.model().to_bytes().unwrap()).unwrap();
+                    assert_eq!(&loaded, found.model());
+                    let values = &found.trace().objective;
                     let scale = values.first().map_or(1.0, |v| v.abs());
                     assert!(
                         values.windows(2).all(|w| w[1] <= w[0] + 1e-10 * scale),
@@ -297,7 +304,7 @@ fn every_ablation_and_option_runs_and_the_exact_objective_never_rises() {
                     );
                     assert_eq!(
                         values.is_empty(),
-                        learn == Learn::Nothing || found.trace.loop_rejected
+                        learn == Learn::Nothing || found.trace().loop_rejected
                     );
                 }
             }
@@ -312,22 +319,22 @@ fn given_anchors_and_given_labels_are_used() {
     let anchors: Vec<f64> = values[..40].to_vec();
     let params = Params { anchors: Some(anchors.clone()), ..Params::new(4) };
     let found = fit_ok(&data.matrix, None, &params);
-    assert_eq!(found.model.n_anchors(), 20);
-    let kept = found.model.anchors();
+    assert_eq!(found.model().n_anchors(), 20);
+    let kept = found.model().anchors();
     assert!(kept.iter().zip(&anchors).all(|(a, b)| (a - b).abs() < 1e-5));
     let params =
         Params { init: Init::Given(data.labels.clone()), learn: Learn::Nothing, ..Params::new(4) };
     let found = fit_ok(&data.matrix, None, &params);
-    assert_eq!(found.labels, data.labels);
+    assert_eq!(found.labels(), data.labels);
 }
 
 #[test]
 fn restarts_keep_the_best_score() {
     let data = synthetic::mixture(600, 8, 6, 5);
     let found = fit_ok(&data.matrix, None, &Params { n_init: 4, ..Params::new(6) });
-    let scores = &found.trace.scores;
+    let scores = &found.trace().scores;
     assert_eq!(scores.len(), 4);
-    assert!(scores.iter().all(|s| *s <= scores[found.trace.kept]));
+    assert!(scores.iter().all(|s| *s <= scores[found.trace().kept]));
 }
 
 #[test]
@@ -337,7 +344,7 @@ fn a_wide_table_gives_the_same_clusters_reduced_or_not() {
         let params = Params { graph, ..Params::new(4) };
         let direct = Params { reduce: obcut::Reduce::Never, ..params.clone() };
         let (a, b) = (fit_ok(&data.matrix, None, &params), fit_ok(&data.matrix, None, &direct));
-        let same = nmi(&a.labels, &b.labels, Average::Max).unwrap();
+        let same = nmi(&a.labels(), &b.labels(), Average::Max).unwrap();
         assert!(same > 0.97, "{graph}: {same}");
     }
 }
@@ -353,10 +360,10 @@ fn small_tables_of_single_and_double_precision_get_the_same_labels() {
     let single = Matrix::Dense32 { values: single, n_rows: 300, n_cols: 5 };
     let params = Params::new(6);
     let (a, b) = (fit_ok(&double, None, &params), fit_ok(&single, None, &params));
-    assert_eq!((&a.labels, &a.model), (&b.labels, &b.model));
-    let read = obcut::Model::from_bytes(&b.model.to_bytes().unwrap()).unwrap();
-    let found = read.predict_with(&single.samples().unwrap(), 1, &Silent).unwrap();
-    assert_eq!(found, b.labels);
+    assert_eq!((&a.labels(), &a.model()), (&b.labels(), &b.model()));
+    let read = obcut::Model::from_bytes(&b.model().to_bytes().unwrap()).unwrap();
+    let found = read.on(&single.samples().unwrap()).unwrap().threads(1).labels().unwrap();
+    assert_eq!(found, b.labels());
 }
 
 #[test]
@@ -365,8 +372,9 @@ fn rows_of_the_graph_lie_on_the_simplex() {
     for graph in GraphKind::ALL.iter().copied() {
         let params = Params { graph, n_anchor_sets: Some(3), ..Params::new(5) };
         let found = fit_ok(&data.matrix, None, &params);
-        let b = found.model.transform(&data.matrix.samples().unwrap(), 1, &Silent).unwrap();
-        assert_eq!((b.n_rows(), b.n_cols), (700, found.model.n_columns()));
+        let b =
+            found.model().on(&data.matrix.samples().unwrap()).unwrap().threads(1).graph().unwrap();
+        assert_eq!((b.n_rows(), b.n_cols), (700, found.model().n_columns()));
         // Three sets of five links. A union has a part more, and where the nearest rows are unreliable eight times as
         // many anchors vote.
         let most = match graph {
@@ -399,8 +407,8 @@ fn i32_and_i64_indices_read_alike() {
     let narrow =
         obcut::CsrRef::new(obcut::Ints::I32(&offsets), obcut::Ints::I32(&columns), &x.values, 4);
     let params = Params::new(2);
-    let a = fit(&wide.unwrap().into(), None, &params, &Silent).unwrap().labels;
-    let b = fit(&narrow.unwrap().into(), None, &params, &Silent).unwrap().labels;
+    let a = fit(&wide.unwrap().into(), None, &params, &Silent).unwrap().labels();
+    let b = fit(&narrow.unwrap().into(), None, &params, &Silent).unwrap().labels();
     assert_eq!(a, b);
 }
 
@@ -422,9 +430,10 @@ fn entries_given_twice_count_as_their_sum_in_fit_and_predict() {
     for graph in GraphKind::ALL.iter().copied() {
         let params = Params { graph, scale: Scale::UnitRows, ..Params::new(3) };
         let found = fit_ok(&halves, None, &params);
-        assert_eq!(found.labels, fit_ok(&whole, None, &params).labels, "{graph}");
-        let again = found.model.predict_with(&halves.samples().unwrap(), 1, &Silent).unwrap();
-        assert_eq!(found.labels, again, "{graph}");
+        assert_eq!(found.labels(), fit_ok(&whole, None, &params).labels(), "{graph}");
+        let again =
+            found.model().on(&halves.samples().unwrap()).unwrap().threads(1).labels().unwrap();
+        assert_eq!(found.labels(), again, "{graph}");
     }
 }
 
@@ -434,9 +443,9 @@ fn the_size_of_weights_does_not_matter() {
     let plain = fit_ok(&data.matrix, None, &Params::new(3));
     for unit in [1e-300, 1e-9, 1e9, 1e300] {
         let found = fit_ok(&data.matrix, Some(&vec![unit; 90]), &Params::new(3));
-        let moved = found.labels.iter().zip(&plain.labels).filter(|(a, b)| a != b).count();
+        let moved = found.labels().iter().zip(&plain.labels()).filter(|(a, b)| a != b).count();
         assert_eq!(moved, 0, "{unit:e}");
-        let total: f64 = found.model.cluster_sizes().iter().map(|n| n / unit).sum();
+        let total: f64 = found.model().cluster_sizes().iter().map(|n| n / unit).sum();
         assert!((total - 90.0).abs() < 1e-9, "{unit:e}: {total}");
     }
 }
@@ -450,7 +459,7 @@ fn a_small_group_that_nothing_links_to_the_rest_is_a_cluster_on_every_graph() {
     let data = matrix(values, 500, 2);
     for graph in [GraphKind::Auto, GraphKind::Neighbors, GraphKind::Distance, GraphKind::Local] {
         let found = fit_ok(&data, None, &Params { graph, ..Params::new(2) });
-        assert_eq!(found.model.cluster_sizes(), [480.0, 20.0], "{graph}");
+        assert_eq!(found.model().cluster_sizes(), [480.0, 20.0], "{graph}");
     }
 }
 
@@ -481,11 +490,11 @@ fn gaussian_groups_that_touch_are_separated_by_their_mixture() {
     let ari = |labels: &[u32]| obcut::metrics::scores(labels, &truth).unwrap().ari;
     for seed in 0..3 {
         let fit = fit_ok(&table, None, &Params { seed, ..Params::new(2) });
-        let kept = fit.trace.tried.iter().find(|tried| tried.kept).unwrap();
+        let kept = fit.trace().tried.iter().find(|tried| tried.kept).unwrap();
         assert_eq!(kept.graph, "mixture");
-        let (found, best) = (ari(&fit.labels), ari(&bayes));
+        let (found, best) = (ari(&fit.labels()), ari(&bayes));
         assert!(found > best - 0.02, "{found} {best}");
-        let again = fit.model.predict_with(&table.samples().unwrap(), 0, &Silent).unwrap();
-        assert_eq!(again, fit.labels);
+        let again = fit.model().on(&table.samples().unwrap()).unwrap().threads(0).labels().unwrap();
+        assert_eq!(again, fit.labels());
     }
 }

@@ -127,17 +127,8 @@ fn by_pieces(matrix: &Matrix, weights: Option<&[f64]>, params: &Params, ends: &[
         }
     }
     let found = large.finish().unwrap();
-    let labels = found.model.predict_with(&samples, 2, &Silent).unwrap();
-    Fit {
-        labels,
-        margins: Vec::new(),
-        confidence: Vec::new(),
-        outlier_scores: Vec::new(),
-        noise: Vec::new(),
-        model: found.model,
-        trace: found.trace,
-        warnings: found.warnings,
-    }
+    let rows = found.model.on(&samples).unwrap().threads(2).rows().unwrap();
+    Fit::from(found).with_rows(rows)
 }
 
 #[test]
@@ -166,16 +157,16 @@ fn memory_pieces_files_and_threads_give_the_same_bits() {
             let params = Params { scale, graph, ..params(5) };
             let one = fitted(&matrix, None, &params);
             let three = fitted(&matrix, None, &Params { threads: 3, ..params.clone() });
-            same(&one.labels, &three.labels);
-            assert!(one.model == three.model);
+            same(&one.labels(), &three.labels());
+            assert!(one.model() == three.model());
             let store = Kept::default();
             let read = fit_rows(&Held(&matrix), None, &params, &Silent, &store, None).unwrap();
-            same(&store.labels.lock().unwrap(), &one.labels);
-            assert!(read.model == one.model);
-            assert_eq!(read.warnings, one.warnings);
+            same(&store.labels.lock().unwrap(), &one.labels());
+            assert!(read.model() == one.model());
+            assert_eq!(read.warnings(), one.warnings());
             let pieces = by_pieces(&matrix, None, &params, &[1, 700, 701, 5000, 8999, 9000]);
-            same(&pieces.labels, &one.labels);
-            assert!(pieces.model == one.model);
+            same(&pieces.labels(), &one.labels());
+            assert!(pieces.model() == one.model());
         }
     }
 }
@@ -185,25 +176,25 @@ fn the_model_repeats_the_labels_and_knows_its_clusters() {
     let data = synthetic::blobs(8000, 6, 4, 0.05, 2);
     let found = fitted(&data.matrix, None, &params(4));
     let samples = data.matrix.samples().unwrap();
-    same(&found.labels, &found.model.predict_with(&samples, 2, &Silent).unwrap());
+    same(&found.labels(), &found.model().on(&samples).unwrap().threads(2).labels().unwrap());
     let store = Kept::default();
-    large::predict_rows(&found.model, &Held(&data.matrix), 2, &Silent, &store).unwrap();
-    same(&store.labels.lock().unwrap(), &found.labels);
+    large::predict_rows(found.model(), &Held(&data.matrix), 2, &Silent, &store).unwrap();
+    same(&store.labels.lock().unwrap(), &found.labels());
     let mut counts = [0; 4];
     let mut sums = [0.0; 4 * 6];
     let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("dense") };
-    for (row, &l) in values.chunks_exact(6).zip(&found.labels) {
+    for (row, &l) in values.chunks_exact(6).zip(&found.labels()) {
         counts[l as usize] += 1;
         row.iter().enumerate().for_each(|(f, v)| sums[l as usize * 6 + f] += v);
     }
-    for (j, cluster) in found.model.explanation().clusters.iter().enumerate() {
+    for (j, cluster) in found.model().explanation().clusters.iter().enumerate() {
         assert_eq!((cluster.rows, cluster.weight), (counts[j], counts[j] as f64));
         for feature in &cluster.features {
             let mean = sums[j * 6 + feature.index] / counts[j] as f64;
             assert!((feature.mean - mean).abs() < 1e-6, "{} {mean}", feature.mean);
         }
     }
-    let trace = found.trace.large.unwrap();
+    let trace = found.trace().large.clone().unwrap();
     assert_eq!(trace.core_rows, 1500);
     assert!(trace.passes >= 2 && trace.moved.len() == trace.passes - 1);
 }
@@ -219,7 +210,7 @@ fn a_core_finds_what_all_rows_find() {
         (synthetic::subspaces(6000, 20, 6, 3, 0.05, 4), 6, 0.9),
     ];
     for (data, k, floor) in sets {
-        let score = |found: &Fit| nmi(&found.labels, &data.labels, Average::Max).unwrap();
+        let score = |found: &Fit| nmi(&found.labels(), &data.labels, Average::Max).unwrap();
         let (found, whole) = (
             score(&fitted(&data.matrix, None, &core(k))),
             score(&fitted(&data.matrix, None, &all(k))),
@@ -251,14 +242,14 @@ fn weights_are_copies_and_absent_rows_get_labels() {
     let weighted = fitted(&data.matrix, Some(&weights), &params(3));
     let copied = fitted(&copies, None, &params(3));
     let total: f64 = weights.iter().sum();
-    assert!((weighted.model.cluster_sizes().iter().sum::<f64>() - total).abs() < 1e-6);
+    assert!((weighted.model().cluster_sizes().iter().sum::<f64>() - total).abs() < 1e-6);
     let samples = data.matrix.samples().unwrap();
     // Sums are rounded to other grids, so a row on the border may differ.
-    let other = copied.model.predict_with(&samples, 2, &Silent).unwrap();
-    let differ = weighted.labels.iter().zip(&other).filter(|(a, b)| a != b).count();
+    let other = copied.model().on(&samples).unwrap().threads(2).labels().unwrap();
+    let differ = weighted.labels().iter().zip(&other).filter(|(a, b)| a != b).count();
     assert!(differ <= 2, "{differ}");
     let twice: Vec<f64> = weights.iter().map(|w| w * 1e6).collect();
-    same(&fitted(&data.matrix, Some(&twice), &params(3)).labels, &weighted.labels);
+    same(&fitted(&data.matrix, Some(&twice), &params(3)).labels(), &weighted.labels());
 }
 
 #[test]
@@ -271,7 +262,7 @@ fn weights_do_not_blur_the_spread_of_a_column_far_from_zero() {
     let params = Params { scale: Scale::Standard, ..params(3) };
     let near = fitted(&data.matrix, Some(&weights), &params);
     let far = fitted(&far, Some(&weights), &params);
-    let agree = nmi(&near.labels, &far.labels, Average::Max).unwrap();
+    let agree = nmi(&near.labels(), &far.labels(), Average::Max).unwrap();
     assert!(agree > 0.98, "{agree}");
 }
 
@@ -281,8 +272,8 @@ fn a_table_of_few_distinct_rows_is_looked_through() {
     let Matrix::Dense64 { values, .. } = &few.matrix else { panic!("dense") };
     let matrix = Matrix::Dense64 { values: values.repeat(30), n_rows: 9000, n_cols: 2 };
     let found = fitted(&matrix, None, &params(3));
-    assert_eq!(found.trace.large.as_ref().unwrap().core_rows, 300);
-    assert!(nmi(&found.labels, &few.labels.repeat(30), Average::Max).unwrap() > 0.99);
+    assert_eq!(found.trace().large.as_ref().unwrap().core_rows, 300);
+    assert!(nmi(&found.labels(), &few.labels.repeat(30), Average::Max).unwrap() > 0.99);
 }
 
 #[test]
@@ -297,7 +288,7 @@ fn sparse_rows_are_clustered_as_dense_ones() {
     }
     let sparse = fitted(&Matrix::Sparse64(csr), None, &params(4));
     let dense = fitted(&data.matrix, None, &params(4));
-    assert!(nmi(&sparse.labels, &dense.labels, Average::Max).unwrap() > 0.99);
+    assert!(nmi(&sparse.labels(), &dense.labels(), Average::Max).unwrap() > 0.99);
 }
 
 #[test]
@@ -305,9 +296,9 @@ fn learning_on_the_core_still_labels_every_row() {
     let data = synthetic::blobs(6000, 4, 3, 0.05, 8);
     let params = Params { learn: Learn::AnchorsAndGraph, ..params(3) };
     let found = fitted(&data.matrix, None, &params);
-    assert!(nmi(&found.labels, &data.labels, Average::Max).unwrap() > 0.99);
+    assert!(nmi(&found.labels(), &data.labels, Average::Max).unwrap() > 0.99);
     let samples = data.matrix.samples().unwrap();
-    same(&found.labels, &found.model.predict_with(&samples, 1, &Silent).unwrap());
+    same(&found.labels(), &found.model().on(&samples).unwrap().threads(1).labels().unwrap());
 }
 
 #[test]
@@ -322,7 +313,7 @@ fn every_saved_state_leads_to_the_same_bits() {
     for (state, labels) in states.iter().step_by(3) {
         let rest = Kept { labels: Mutex::new(labels.clone()), ..Kept::default() };
         let found = fit_rows(&source, None, &params, &Silent, &rest, Some(state)).unwrap();
-        assert!(found.model == expected.model);
+        assert!(found.model() == expected.model());
         same(&rest.labels.lock().unwrap(), &whole.labels.lock().unwrap());
     }
     let (state, _) = &states[0];
@@ -363,7 +354,7 @@ fn a_cancelled_fit_goes_on_from_what_it_saved() {
         }
     };
     assert!(patience > 5);
-    assert!(found.model == expected.model);
+    assert!(found.model() == expected.model());
 }
 
 #[test]
@@ -409,7 +400,7 @@ fn what_cannot_be_used_is_named_by_its_row() {
         Error::Data(DataError::TooFewDistinct { n_distinct: 1, n_clusters: 3 }) => {}
         other => panic!("{other}"),
     }
-    let model = fitted(&data.matrix, None, &params(3)).model;
+    let model = fitted(&data.matrix, None, &params(3)).into_model();
     let broken = with(3 * 4321 + 2, f64::NAN);
     match large::predict_rows(&model, &Held(&broken), 2, &Silent, &NoStore).unwrap_err() {
         Error::Data(DataError::NotFinite { row: 4321, col: 2, .. }) => {}
@@ -454,9 +445,9 @@ fn a_small_table_is_read_whole() {
     let store = Kept::default();
     let found = fit_rows(&Held(&data.matrix), None, &params(3), &Silent, &store, None).unwrap();
     let whole = fitted(&data.matrix, None, &params(3));
-    same(&store.labels.lock().unwrap(), &whole.labels);
-    assert!(found.model == whole.model);
-    assert!(found.trace.large.is_none());
+    same(&store.labels.lock().unwrap(), &whole.labels());
+    assert!(found.model() == whole.model());
+    assert!(found.trace().large.is_none());
     let empty: Samples<'_> = DenseRef::<f64>::new(&[], 0, 3).unwrap().into();
     assert!(Large::new(&params(3), &empty, 0).is_err());
 }

@@ -20,9 +20,9 @@ fn groups() -> Matrix {
 #[test]
 fn groups_on_a_line_merge_in_the_order_of_their_distances() {
     let found = fit_ok(&groups(), None, &Params::new(3));
-    let merges = &found.model.explanation().merges;
+    let merges = &found.model().explanation().merges;
     // Clusters are numbered by their sizes, so the last group is cluster 0.
-    assert_eq!((found.labels[0], found.labels[100], found.labels[239]), (2, 1, 0));
+    assert_eq!((found.labels()[0], found.labels()[100], found.labels()[239]), (2, 1, 0));
     assert_eq!(merges.iter().map(|m| (m.a, m.b)).collect::<Vec<_>>(), [(1, 2), (0, 3)]);
     // The gaps are 3.1 and 5.1 wide, the first feature 10.9.
     for (Merge { distance, .. }, gap) in merges.iter().zip([3.1, 5.1]) {
@@ -35,7 +35,7 @@ fn merges_do_not_depend_on_threads_or_the_order_of_rows() {
     let data = obcut::synthetic::blobs(900, 3, 5, 0.1, 1);
     let of = |matrix: &Matrix, threads: usize| {
         let found = fit_ok(matrix, None, &Params { threads, ..Params::new(5) });
-        found.model.explanation().merges.clone()
+        found.model().explanation().merges.clone()
     };
     let merges = of(&data.matrix, 1);
     assert_eq!(merges.len(), 4);
@@ -47,5 +47,5 @@ fn merges_do_not_depend_on_threads_or_the_order_of_rows() {
 #[test]
 fn a_named_graph_tells_no_merges() {
     let found = fit_ok(&groups(), None, &Params { graph: GraphKind::Distance, ..Params::new(3) });
-    assert!(found.model.explanation().merges.is_empty());
+    assert!(found.model().explanation().merges.is_empty());
 }

@@ -6,7 +6,7 @@ use common::{Numbers, fit_ok, matrix, order, rows};
 use obcut::{Explanation, GraphKind, Init, Learn, Matrix, Params, synthetic};
 
 fn explained(matrix: &Matrix, weights: Option<&[f64]>, params: &Params) -> Explanation {
-    fit_ok(matrix, weights, params).model.explanation().clone()
+    fit_ok(matrix, weights, params).model().explanation().clone()
 }
 
 fn stabilities(found: &Explanation) -> Vec<f64> {
@@ -41,10 +41,10 @@ fn stability_is_not_measured_unless_asked_for_and_changes_no_label() {
     let data = synthetic::moons(300, 0.1, 1).matrix;
     let without = fit_ok(&data, None, &Params::new(2));
     let with = fit_ok(&data, None, &Params { stability: 2, ..Params::new(2) });
-    assert_eq!(without.labels, with.labels);
-    let facts = without.model.explanation();
+    assert_eq!(without.labels(), with.labels());
+    let facts = without.model().explanation();
     assert_eq!((facts.stability, facts.clusters[0].stability), (None, None));
-    assert!(with.trace.seconds.iter().any(|(stage, _)| stage == "stability"));
+    assert!(with.trace().seconds.iter().any(|(stage, _)| stage == "stability"));
 }
 
 #[test]

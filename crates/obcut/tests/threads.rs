@@ -39,18 +39,18 @@ fn the_number_of_threads_does_not_change_a_bit() {
     for matrix in [&data.matrix, &sparse] {
         for params in &settings {
             let one = fit_ok(matrix, None, &Params { threads: 1, ..params.clone() });
-            let bytes = one.model.to_bytes().unwrap();
+            let bytes = one.model().to_bytes().unwrap();
             for threads in [2, 5] {
                 let many = fit_ok(matrix, None, &Params { threads, ..params.clone() });
-                assert_eq!(one.labels, many.labels, "{threads} threads, {params:?}");
-                assert_eq!(one.trace.objective, many.trace.objective);
+                assert_eq!(one.labels(), many.labels(), "{threads} threads, {params:?}");
+                assert_eq!(one.trace().objective, many.trace().objective);
                 assert!(
-                    bytes == many.model.to_bytes().unwrap(),
+                    bytes == many.model().to_bytes().unwrap(),
                     "{threads} threads: another model"
                 );
                 let samples = matrix.samples().unwrap();
-                let a = one.model.scores(&samples, 1, &Silent).unwrap();
-                assert_eq!(a, many.model.scores(&samples, threads, &Silent).unwrap());
+                let a = one.model().on(&samples).unwrap().threads(1).gains().unwrap();
+                assert_eq!(a, many.model().on(&samples).unwrap().threads(threads).gains().unwrap());
             }
         }
     }
@@ -72,15 +72,15 @@ fn a_choice_on_a_sample_of_the_rows_is_the_same_for_any_threads_and_order() {
     let params = Params { effort: Effort::Fast, n_anchors: Some(100), ..Params::new(4) };
     let one = fit_ok(&data.matrix, None, &Params { threads: 1, ..params.clone() });
     let three = fit_ok(&data.matrix, None, &Params { threads: 3, ..params.clone() });
-    assert_eq!((&one.labels, &one.model), (&three.labels, &three.model));
-    assert!(one.trace.tried.len() > 3);
-    assert_eq!(one.trace.tried.iter().filter(|t| t.kept).count(), 1);
+    assert_eq!((&one.labels(), &one.model()), (&three.labels(), &three.model()));
+    assert!(one.trace().tried.len() > 3);
+    assert_eq!(one.trace().tried.iter().filter(|t| t.kept).count(), 1);
     let samples = data.matrix.samples().unwrap();
-    assert_eq!(one.labels, one.model.predict_with(&samples, 2, &Silent).unwrap());
+    assert_eq!(one.labels(), one.model().on(&samples).unwrap().threads(2).labels().unwrap());
     let order = common::order(data.labels.len(), 3);
     let shuffled = fit_ok(&common::rows(&data.matrix, &order), None, &params);
-    assert_eq!(one.model.graph(), shuffled.model.graph());
-    for (a, b) in one.trace.tried.iter().zip(&shuffled.trace.tried) {
+    assert_eq!(one.model().graph(), shuffled.model().graph());
+    for (a, b) in one.trace().tried.iter().zip(&shuffled.trace().tried) {
         // Sums in another order.
         assert!((a.score - b.score).abs() < 1e-6, "{a:?} {b:?}");
     }
@@ -94,7 +94,7 @@ fn a_graph_of_nearest_rows_that_is_promising_is_tried_on_all_rows() {
     let found = (0..5).find_map(|seed| {
         let params = Params { seed, threads: 1, ..Params::new(4) };
         let one = fit_ok(&matrix, None, &params);
-        let tried = &one.model.explanation().tried;
+        let tried = &one.model().explanation().tried;
         let kept: Vec<_> = tried.iter().filter(|t| t.kept).collect();
         let best = tried.iter().max_by(|a, b| a.score.total_cmp(&b.score)).unwrap();
         assert_eq!(kept.len(), 1);
@@ -102,8 +102,8 @@ fn a_graph_of_nearest_rows_that_is_promising_is_tried_on_all_rows() {
     });
     let (params, one) = found.expect("one of the seeds tries the graph on all rows");
     let samples = matrix.samples().unwrap();
-    assert_eq!(one.model.predict_with(&samples, 2, &Silent).unwrap(), one.labels);
+    assert_eq!(one.model().on(&samples).unwrap().threads(2).labels().unwrap(), one.labels());
     let three = fit_ok(&matrix, None, &Params { threads: 3, ..params });
-    assert_eq!(one.labels, three.labels);
-    assert!(one.model.to_bytes().unwrap() == three.model.to_bytes().unwrap());
+    assert_eq!(one.labels(), three.labels());
+    assert!(one.model().to_bytes().unwrap() == three.model().to_bytes().unwrap());
 }

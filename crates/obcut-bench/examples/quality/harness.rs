@@ -141,7 +141,7 @@ impl Harness {
         let params = self.options.params(base.clone(), seed)?;
         let data = table.data.shuffled(seed);
         let timed = self.fit(&data, &params)?;
-        let scores = table.partition().score(&timed.fit.labels, &data.truth)?;
+        let scores = table.partition().score(&timed.fit.labels(), &data.truth)?;
         self.record(name, seed, &timed, scores)
     }
 
@@ -154,10 +154,10 @@ impl Harness {
         scores: Scores,
     ) -> Result<Run, String> {
         let Timed { fit, seconds } = timed;
-        let k = fit.model.n_clusters();
+        let k = fit.model().n_clusters();
         // The candidate that was kept; its anchors may be those of another graph.
-        let kept = fit.model.explanation().tried.iter().find(|tried| tried.kept);
-        let graph = kept.map_or_else(|| fit.model.graph(), |tried| tried.graph.clone());
+        let kept = fit.model().explanation().tried.iter().find(|tried| tried.kept);
+        let graph = kept.map_or_else(|| fit.model().graph(), |tried| tried.graph.clone());
         let Scores { nmi, acc, purity, ari } = scores;
         let record = Record {
             table,
@@ -170,7 +170,7 @@ impl Harness {
             ari,
             seconds: *seconds,
             graph: &graph,
-            warnings: fit.warnings.len(),
+            warnings: fit.warnings().len(),
         };
         if let Some(file) = &mut self.json {
             let line = serde_json::to_string(&record).map_err(|error| error.to_string())?;

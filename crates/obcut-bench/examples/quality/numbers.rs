@@ -27,7 +27,7 @@ const SETS: [&str; 15] = [
 
 /// How k was chosen.
 fn path(timed: &Timed) -> Result<&KPath, String> {
-    timed.fit.model.explanation().k_path.as_ref().ok_or_else(|| "the fit chose no k".into())
+    timed.fit.model().explanation().k_path.as_ref().ok_or_else(|| "the fit chose no k".into())
 }
 
 /// k chosen from the data, against the number of classes. Only the table `final` runs all sets.
@@ -58,7 +58,7 @@ pub fn k(harness: &mut Harness, is_final: bool) -> Result<(), String> {
         for seed in 0..seeds {
             let data = table.data.shuffled(seed);
             let timed = harness.fit(&data, &harness.options.params(Params::auto(), seed)?)?;
-            let scores = table.partition().score(&timed.fit.labels, &data.truth)?;
+            let scores = table.partition().score(&timed.fit.labels(), &data.truth)?;
             harness.record(("k", &set.name), seed, &timed, scores)?;
             let path = path(&timed)?;
             let is_near = path.chosen.abs_diff(table.k()) as f64 <= 0.2 * table.k() as f64;

@@ -48,7 +48,7 @@ pub fn suite(harness: &mut Harness, role: Role) -> Result<(), String> {
             for k in table.numbers() {
                 let params = harness.options.params(Params::new(k), seed)?;
                 let timed = harness.fit(&data, &params)?;
-                let labels = &timed.fit.labels;
+                let labels = &timed.fit.labels();
                 let found = Harness::best(&table.partitions, k, labels, &data.truth)?;
                 let scores = found.ok_or("no partition has this k")?;
                 ari = ari.max(scores.ari);
@@ -99,14 +99,13 @@ pub fn held_out(harness: &mut Harness, role: Role) -> Result<(), String> {
             let params = harness.options.params(Params::new(table.k()), seed)?;
             let Parts { fitted, held } = Parts::new(&table.data.shuffled(seed));
             let timed = harness.fit(&fitted, &params)?;
-            let scores = table.partition().score(&timed.fit.labels, &fitted.truth)?;
+            let scores = table.partition().score(&timed.fit.labels(), &fitted.truth)?;
             harness.record(("held-out", &set.name), seed, &timed, scores)?;
-            let samples = held.matrix.samples().map_err(|error| error.to_string())?;
-            let found = timed.fit.model.predict_with(&samples, params.threads, &obcut::Silent);
+            let found = timed.fit.model().predict(&held.matrix);
             let found = found.map_err(|error| error.to_string())?;
             let outside = table.partition().score(&found, &held.truth)?;
             let n = held.n_rows();
-            let inside = table.partition().score(&timed.fit.labels[..n], &fitted.truth[..n])?;
+            let inside = table.partition().score(&timed.fit.labels()[..n], &fitted.truth[..n])?;
             all.push([scores.nmi, inside.nmi, outside.nmi, inside.nmi - outside.nmi]);
         }
         Ok((0..4).map(|i| percent(all.iter().map(|run| run[i]))).collect())

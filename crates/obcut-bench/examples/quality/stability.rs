@@ -66,7 +66,7 @@ fn labels(harness: &Harness, table: &Table, seed: u64) -> Result<Vec<u32>, Strin
     let data = table.data.shuffled(seed);
     let params = harness.options.params(Params::new(table.k()), seed)?;
     let fit = harness.fit(&data, &params)?.fit;
-    let mut labels = vec![0; fit.labels.len()];
-    data.truth.iter().zip(&fit.labels).for_each(|(&row, &label)| labels[row as usize] = label);
+    let mut labels = vec![0; fit.labels().len()];
+    data.truth.iter().zip(&fit.labels()).for_each(|(&row, &label)| labels[row as usize] = label);
     Ok(labels)
 }

@@ -186,17 +186,17 @@ impl ClusterJob {
             InputTable::read(&self.sources, &self.options, scratch, self.reading()?, &watch)?;
         self.check_anchors(table.n_cols())?;
         let (mut fit, labels) = self.fit(&table, &watch)?;
-        fit.model.set_feature_names(table.feature_names().to_vec());
-        let mut warnings = vocabulary::warnings(&fit.warnings, fit.model.feature_names());
+        fit.model_mut().set_feature_names(table.feature_names().to_vec());
+        let mut warnings = vocabulary::warnings(fit.warnings(), fit.model().feature_names());
         let scores = ScoreFacts::of_table(&labels, &table)?;
-        let sizes = labels.sizes(&fit.model, true)?;
-        let mut clusters = ClusterFacts::new(sizes.clone()).marked(table.n_rows(), &fit.model);
+        let sizes = labels.sizes(fit.model(), true)?;
+        let mut clusters = ClusterFacts::new(sizes.clone()).marked(table.n_rows(), fit.model());
         if table.weights.is_some() {
-            clusters = clusters.weighted(fit.model.cluster_sizes().to_vec());
+            clusters = clusters.weighted(fit.model().cluster_sizes().to_vec());
         }
-        let passes = PassFacts::new(&table, &fit.trace);
+        let passes = PassFacts::new(&table, fit.trace());
         let mut stages = vec![("read".to_string(), table.facts.seconds)];
-        stages.extend(fit.trace.seconds.iter().cloned());
+        stages.extend(fit.trace().seconds.iter().cloned());
         let page = match self.targets.report {
             Some(_) => {
                 let drawing = Instant::now();
@@ -219,7 +219,7 @@ impl ClusterJob {
         warnings.extend(self.idle.clone());
         let writing = Instant::now();
         labels.write(&self.targets, || {
-            self.write_model(&fit.model)?;
+            self.write_model(fit.model())?;
             page::write(self.targets.report.as_ref(), page.as_deref(), self.targets.force)
         })?;
         let printed = labels.printed(&self.targets)?;
@@ -227,7 +227,7 @@ impl ClusterJob {
         stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
         watch.finish();
 
-        let Fit { model, trace, .. } = &fit;
+        let (model, trace) = (fit.model(), fit.trace());
         let report = ClusterReport {
             input: table.facts,
             settings: ClusterSettings::new(model, self.params.threads),
@@ -261,10 +261,8 @@ impl ClusterJob {
                 let samples = table.samples()?;
                 let fitting = || obcut::fit(&samples, weights, &self.params, watch);
                 let fit = interrupt::watched(fitting).map_err(about)?;
-                // TODO(rows): the fit knows all but the second-best cluster; take its rows instead.
-                let scoring = || fit.model.explain(&samples, self.params.threads, watch);
                 let labels = match self.margins {
-                    true => RowLabels::Scored(interrupt::watched(scoring).map_err(about)?),
+                    true => RowLabels::Scored(fit.rows().to_vec()),
                     false => RowLabels::Plain(fit.labels_or_noise()),
                 };
                 Ok((fit, Labels::InMemory(labels)))
@@ -281,7 +279,7 @@ impl ClusterJob {
                 let fitting =
                     || obcut::fit_rows(source, weights, &self.params, watch, &checkpoint, saved);
                 let found = interrupt::watched(fitting).map_err(about)?;
-                Ok((Fit::of_rows(&[], found), Labels::OnDisk(Box::new(checkpoint))))
+                Ok((found, Labels::OnDisk(Box::new(checkpoint))))
             }
         }
     }
@@ -318,7 +316,7 @@ impl ClusterJob {
                 let most = ReportData::sample(table.n_cols()).min(core);
                 let chosen = labels.choose(sizes, most)?;
                 let describing =
-                    || ReportData::of_source(&fit.model, source, &chosen, weights, threads, watch);
+                    || ReportData::of_source(fit.model(), source, &chosen, weights, threads, watch);
                 match interrupt::watched(describing) {
                     Err(obcut::Error::Cancelled) => Err(obcut::Error::Cancelled.into()),
                     // Rows that cannot be read again cost the pictures, not the fit.

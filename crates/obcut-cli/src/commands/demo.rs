@@ -80,7 +80,7 @@ pub fn run(args: &DemoArgs, output: &OutputArgs, arguments: &[OsString]) -> anyh
 
     let watch = Watch::new(output);
     let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
-    let scores = ScoreFacts::new(&RowLabels::of_clusters(&fit.labels), &truth)?;
+    let scores = ScoreFacts::new(&RowLabels::of_clusters(&fit.labels()), &truth)?;
     let page = match &args.report {
         Some(_) => {
             let describing = || ReportData::of_fit(&fit, &samples, None, params.threads, &watch);
@@ -103,15 +103,15 @@ pub fn run(args: &DemoArgs, output: &OutputArgs, arguments: &[OsString]) -> anyh
         args.keep.as_ref().map_or(Ok(()), |path| keep(path, args.force))?;
         page::write(args.report.as_ref(), page.as_deref(), args.force)
     })?;
-    let counts = contingency(&fit.labels, N_DIGITS, &truth);
-    let warnings = vocabulary::warnings(&fit.warnings, fit.model.feature_names());
+    let counts = contingency(&fit.labels(), N_DIGITS, &truth);
+    let warnings = vocabulary::warnings(fit.warnings(), fit.model().feature_names());
     let report = DemoReport {
         rows: samples.n_rows(),
         features: samples.n_cols(),
-        clusters: ClusterFacts::of_labels(&fit.labels, N_DIGITS),
+        clusters: ClusterFacts::of_labels(&fit.labels(), N_DIGITS),
         scores,
         contingency: &counts,
-        seconds: TimeFacts::new(start.elapsed().as_secs_f64(), fit.trace.seconds.clone()),
+        seconds: TimeFacts::new(start.elapsed().as_secs_f64(), fit.trace().seconds.clone()),
         kept: args.keep.as_ref(),
         report: args.report.as_ref(),
         warnings: &warnings,
@@ -146,12 +146,12 @@ impl DemoReport<'_> {
             Summary::new("Handwritten digits (UCI, Alpaydin and Kaynak), without labels");
         let (rows, features) = (plural(self.rows, "row"), plural(self.features, "feature"));
         summary.line("data", format!("{rows} x {features}: pictures of 8 x 8 pixels"));
-        let anchors = plural(fit.model.n_anchors(), "anchor");
+        let anchors = plural(fit.model().n_anchors(), "anchor");
         let threads = plural(report::threads(params.threads), "thread");
-        let (graph, seed) = (fit.model.graph(), params.seed);
+        let (graph, seed) = (fit.model().graph(), params.seed);
         summary.line("method", format!("graph {graph}, {anchors}, seed {seed}, {threads}"));
         self.clusters.write("clusters", &mut summary);
-        if let Some(&cut) = fit.trace.cut.last() {
+        if let Some(&cut) = fit.trace().cut.last() {
             summary.line("cut", number(cut));
         }
         self.scores.write(&mut summary);

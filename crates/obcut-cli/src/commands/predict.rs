@@ -157,11 +157,10 @@ impl PredictJob {
                 let samples = table.samples()?;
                 watch.phase("labelling");
                 let labelling = || {
+                    let rows = model.on(&samples)?.threads(threads).observer(watch);
                     Ok(match self.margins {
-                        true => RowLabels::Scored(model.explain(&samples, threads, watch)?),
-                        false => {
-                            RowLabels::Plain(model.predict_or_noise(&samples, threads, watch)?)
-                        }
+                        true => RowLabels::Scored(rows.rows()?),
+                        false => RowLabels::Plain(rows.labels_or_noise()?),
                     })
                 };
                 Ok(Labels::InMemory(interrupt::watched(labelling).map_err(about)?))

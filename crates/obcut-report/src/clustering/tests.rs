@@ -5,7 +5,7 @@ use super::*;
 /// The page of a fit, with measured seconds left out.
 fn page(samples: &Samples<'_>, params: &Params, names: Vec<String>) -> String {
     let mut found = fit(samples, None, params, &Silent).unwrap();
-    found.model.set_feature_names(names);
+    found.model_mut().set_feature_names(names);
     let rows = ReportData::of_fit(&found, samples, None, params.threads, &Silent).unwrap();
     let mut facts = Clustering { rows: Some(rows), ..Clustering::of_fit(&found) };
     facts.seconds.clear();
@@ -56,7 +56,7 @@ fn the_first_term_and_the_cut_make_up_the_objective() {
     let data = synthetic::blobs(400, 3, 3, 0.6, 2);
     let samples = data.matrix.samples().unwrap();
     let found = fit(&samples, None, &Params::paper(3), &Silent).unwrap();
-    let c = Convergence::from(&found.trace);
+    let c = Convergence::from(found.trace());
     assert_eq!((c.residual.len(), c.cut.len()), (c.objective.len(), c.objective.len() - 1));
     for i in 1..c.objective.len() {
         // No penalties in the paper's settings, and lambda is 1 as it stands.
@@ -116,7 +116,7 @@ fn without_rows_the_page_says_so() {
     let data = synthetic::blobs(300, 2, 2, 0.3, 1);
     let samples = data.matrix.samples().unwrap();
     let found = fit(&samples, None, &quick(2), &Silent).unwrap();
-    let html = clustering(&Clustering::of_model(&found.model));
+    let html = clustering(&Clustering::of_model(found.model()));
     assert!(html.contains("This page was written without the rows"));
     assert!(!html.contains("Margins of all rows"));
 }
@@ -146,11 +146,11 @@ fn the_facts_of_a_fit_travel_as_json_and_those_of_older_versions_are_read() {
     let found = fit(&samples, None, &quick(2), &Silent).unwrap();
     let json = serde_json::to_string(&FitFacts::from(&found)).unwrap();
     let back: FitFacts = serde_json::from_str(&json).unwrap();
-    let page = clustering(&Clustering::new(&found.model, back));
+    let page = clustering(&Clustering::new(found.model(), back));
     assert_eq!(page, clustering(&Clustering::of_fit(&found)));
     // Older versions kept the whole page, with what it shows of the rows.
     let older = json.replacen('{', r#"{"title":"","sketch":{"n_rows":300},"#, 1);
     let back: FitFacts = serde_json::from_str(&older).unwrap();
-    assert_eq!(clustering(&Clustering::new(&found.model, back)), page);
+    assert_eq!(clustering(&Clustering::new(found.model(), back)), page);
     assert_eq!(serde_json::from_str::<FitFacts>("{}").unwrap(), FitFacts::default());
 }

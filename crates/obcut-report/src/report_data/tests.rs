@@ -59,7 +59,7 @@ fn sparse_rows_and_rows_by_a_model_give_the_same_report() {
         CsrRef::new(Ints::I64(&offsets), Ints::I64(&columns), &x, 2).unwrap().into();
     let found = fit(&sparse, None, &Params::new(2), &Silent).unwrap();
     let a = ReportData::of_fit(&found, &sparse, None, 1, &Silent).unwrap();
-    let b = ReportData::of_rows(&found.model, &dense, None, 1, &Silent).unwrap();
+    let b = ReportData::of_rows(found.model(), &dense, None, 1, &Silent).unwrap();
     assert_eq!((a.map.rows, a.map.labels, a.typical), (b.map.rows, b.map.labels, b.typical));
 }
 
@@ -102,21 +102,21 @@ fn rows_in_pieces_keep_their_numbers() {
     let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("double precision") };
     let source = Apart(values, 5);
     let of = |rows: &[u64]| {
-        ReportData::of_source(&found.model, &source, rows, None, 2, &Silent).unwrap()
+        ReportData::of_source(found.model(), &source, rows, None, 2, &Silent).unwrap()
     };
     let all: Vec<u64> = (0..9_000).collect();
     assert_eq!(of(&all), ReportData::of_fit(&found, &samples, None, 1, &Silent).unwrap());
 
     let sizes: Vec<usize> =
-        (0..4).map(|j| found.labels.iter().filter(|&&label| label == j).count()).collect();
+        (0..4).map(|j| found.labels().iter().filter(|&&label| label == j).count()).collect();
     let mut choice = Choice::new(&sizes, 500);
-    choice.take(&found.labels);
+    choice.take(&found.labels());
     let chosen = choice.rows();
     let some = of(&chosen);
     assert_eq!((some.n_rows, some.looked_at), (9_000, Some(chosen.len())));
     assert_eq!(some.map.rows, chosen);
     let is_of = |row: u64, label: u32| {
-        chosen.binary_search(&row).is_ok() && found.labels[row as usize] == label
+        chosen.binary_search(&row).is_ok() && found.labels()[row as usize] == label
     };
     assert!(some.map.rows.iter().zip(&some.map.labels).all(|(&row, &label)| is_of(row, label)));
     for (j, rows) in some.typical.iter().enumerate() {
@@ -124,18 +124,19 @@ fn rows_in_pieces_keep_their_numbers() {
     }
     let nothing = vec![0.0; 9_000];
     let zero = Some(nothing.as_slice());
-    let alike = ReportData::of_source(&found.model, &source, &chosen, zero, 2, &Silent).unwrap();
+    let alike = ReportData::of_source(found.model(), &source, &chosen, zero, 2, &Silent).unwrap();
     assert_eq!(alike, some);
     // Weights move the means, and with them what is typical: to the right, where the first feature is large.
     let heavy: Vec<f64> = values.chunks_exact(5).map(|row| (4.0 * row[0]).exp()).collect();
     let weights = Some(heavy.as_slice());
-    let right = ReportData::of_source(&found.model, &source, &chosen, weights, 2, &Silent).unwrap();
+    let right =
+        ReportData::of_source(found.model(), &source, &chosen, weights, 2, &Silent).unwrap();
     let first = |rows: &[u64]| rows.iter().map(|&row| values[row as usize * 5]).sum::<f64>();
     for (moved, plain) in right.typical.iter().zip(&some.typical) {
         assert!(first(moved) > first(plain));
     }
     for u in some.margins.unwrap().uncertain {
         assert!(is_of(u.row, u.label));
-        assert!((found.margins[u.row as usize] - u.margin).abs() < 1e-12);
+        assert!((found.rows()[u.row as usize].margin - u.margin).abs() < 1e-12);
     }
 }

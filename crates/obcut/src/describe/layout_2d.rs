@@ -5,37 +5,30 @@
 //! clear, on the way to another one when it is not. The map depends on the model alone, so new rows
 //! find their place among the old ones.
 
-use crate::model::Model;
+use crate::model::Prediction;
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::linalg::gemm::gram;
 use obcut_core::linalg::simd::squared_distance;
 use obcut_core::linalg::{eigen, factor};
-use obcut_core::matrix::Samples;
-use obcut_core::observer::Observer;
 use obcut_core::random::Stream;
 
 /// Part of the way to the neighbouring disc that a disc fills.
 const FILL: f64 = 0.8;
 
-impl Model {
+impl Prediction<'_> {
     /// A map of the rows, N × 2: every cluster has a disc on a circle, similar clusters side by side, and
     /// a row lies at the mean of its anchors. Rows that are hard to place lie between the discs.
     ///
     /// # Errors
-    /// As [`Self::predict`].
-    pub fn layout_2d(
-        &self,
-        samples: &Samples<'_>,
-        threads: usize,
-        observer: &dyn Observer,
-    ) -> Result<Vec<f64>, Error> {
-        let graph = self.transform(samples, threads, observer)?;
-        let anchor_labels = self.anchor_labels();
+    /// As [`Self::labels`].
+    pub fn layout_2d(&self) -> Result<Vec<f64>, Error> {
+        let (graph, model) = (self.graph()?, self.model);
+        let anchor_labels = model.anchor_labels();
         let of_anchor =
-            places(&self.anchors, self.n_features(), &anchor_labels, self.n_clusters())?;
+            places(&model.anchors, model.n_features(), &anchor_labels, model.n_clusters())?;
         let of_column: Vec<[f64; 2]> =
-            self.layout.anchor_of_column().iter().map(|&a| of_anchor[a as usize]).collect();
+            model.layout.anchor_of_column().iter().map(|&a| of_anchor[a as usize]).collect();
         Ok(map(&graph, &of_column))
     }
 }

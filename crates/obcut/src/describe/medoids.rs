@@ -1,40 +1,35 @@
 //! The rows that stand for their cluster: those nearest to its mean, in the scaled space.
 
-use crate::model::Model;
+use crate::model::Prediction;
 use crate::params::check::check_weights;
 use obcut_core::block::Scratch;
 use obcut_core::error::{Error, ParamError};
 use obcut_core::linalg::simd::dot;
-use obcut_core::matrix::Samples;
-use obcut_core::observer::Observer;
 use obcut_core::parallel::Context;
 use obcut_core::table::Table;
 
 /// A row with its squared distance to the mean of its cluster.
 type Near = (f64, u32);
 
-impl Model {
+impl Prediction<'_> {
     /// For every cluster the `count` rows nearest to its mean in the scaled space, the nearest first.
     /// Sparse rows stay sparse.
     ///
     /// # Errors
-    /// When labels or weights do not fit the rows, or as [`Self::predict`].
+    /// When labels or weights do not fit the rows, or as [`Self::labels`].
     pub fn medoids(
         &self,
-        samples: &Samples<'_>,
         labels: &[u32],
         weights: Option<&[f64]>,
         count: usize,
-        threads: usize,
-        observer: &dyn Observer,
     ) -> Result<Vec<Vec<u32>>, Error> {
-        let (n, k) = (samples.n_rows(), self.n_clusters());
+        let (n, k) = (self.samples.n_rows(), self.model.n_clusters());
         check_labels(labels, n, k)?;
         check_weights(weights, n)?;
-        Context::run(threads, observer, |context| {
-            self.check(samples, &context)?;
-            samples.with_canonical(|samples| {
-                let table = Table::new(*samples, &self.scaling);
+        Context::run(self.threads, self.observer, |context| {
+            self.model.check(&self.samples, &context)?;
+            self.samples.with_canonical(|samples| {
+                let table = Table::new(*samples, &self.model.scaling);
                 let means = means(&table, labels, weights, k, &context)?;
                 nearest(&table, labels, &means, k, count, &context)
             })
@@ -149,10 +144,11 @@ mod tests {
         let x: Vec<f64> =
             (0..10).flat_map(|i| [f64::from(i % 5), f64::from(i / 5) * 40.0]).collect();
         let dense = DenseRef::new(&x, 10, 2).unwrap().into();
-        let model = fit(&dense, None, &Params::new(2), &Silent).unwrap().model;
+        let model = fit(&dense, None, &Params::new(2), &Silent).unwrap().into_model();
         let labels: Vec<u32> = (0..10).map(|i| i / 5).collect();
-        let typical =
-            |samples, weights| model.medoids(samples, &labels, weights, 3, 1, &Silent).unwrap();
+        let typical = |samples, weights| {
+            model.on(samples).unwrap().threads(1).medoids(&labels, weights, 3).unwrap()
+        };
         assert_eq!(typical(&dense, None), [[2, 1, 3], [7, 6, 8]]);
         let offsets: Vec<i64> = (0..=10).map(|i| 2 * i).collect();
         let columns: Vec<i64> = (0..20).map(|i| i % 2).collect();
@@ -171,11 +167,17 @@ mod tests {
         let samples = data.matrix.samples().unwrap();
         let found = fit(&samples, None, &Params::new(3), &Silent).unwrap();
         let at = |threads| {
-            found.model.medoids(&samples, &found.labels, None, 5, threads, &Silent).unwrap()
+            found
+                .model()
+                .on(&samples)
+                .unwrap()
+                .threads(threads)
+                .medoids(&found.labels(), None, 5)
+                .unwrap()
         };
         assert_eq!(at(1), at(3));
         assert!(at(1).iter().all(|rows| rows.len() == 5));
-        let few = found.model.medoids(&samples, &[0, 1], None, 5, 1, &Silent);
+        let few = found.model().on(&samples).unwrap().medoids(&[0, 1], None, 5);
         assert!(few.is_err());
     }
 }

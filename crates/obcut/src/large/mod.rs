@@ -389,7 +389,7 @@ impl Large {
         fit.notes.slivers = slivers;
         let weights = (scan.largest_weight, scan.unit);
         let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
-        let core = fit.model.transform(rows, self.params.threads, observer)?;
+        let core = fit.model.on(rows)?.threads(self.params.threads).observer(observer).graph()?;
         self.state.core = (core, scan.weights.clone());
         let task = RoundTask { model: fit.model, scope };
         self.state.notes = fit.notes;

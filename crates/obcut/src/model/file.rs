@@ -367,19 +367,19 @@ mod tests {
         let samples = data.matrix.samples().unwrap();
         let params = Params { noise: Some(Noise::Auto), ..Params::new(3) };
         let found = fit(&samples, None, &params, &Silent).unwrap();
-        let mut cut = found.model.clone();
+        let mut cut = found.model().clone();
         // A frozen state of the cut, whose gains are no shares.
         cut.rule.sizes = vec![130.0, 140.0, 130.0];
         cut.rule.sums = vec![1.0, 1.5, 1.0];
-        for model in [found.model, cut] {
+        for model in [found.model(), &cut] {
             let old = Model::from_bytes(&aged(&model.to_bytes().unwrap())).unwrap();
             assert_eq!(old.noise_threshold(), None);
-            let labels = model.predict_with(&samples, 1, &Silent).unwrap();
-            let rows = old.explain(&samples, 1, &Silent).unwrap();
+            let labels = model.on(&samples).unwrap().threads(1).labels().unwrap();
+            let rows = old.on(&samples).unwrap().threads(1).rows().unwrap();
             assert!(rows.iter().map(|row| row.label).eq(labels));
             assert!(rows.iter().all(|row| row.outlier.is_finite() && !row.noise));
             assert!(rows.iter().all(|row| (0.0..=1.0).contains(&row.confidence)));
-            let proba = old.predict_proba(&samples, 1, &Silent).unwrap();
+            let proba = old.on(&samples).unwrap().threads(1).probabilities().unwrap();
             for (row, p) in rows.iter().zip(proba.values.chunks_exact(3)) {
                 assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 assert_eq!(crate::model::rule::best(p), row.label as usize);

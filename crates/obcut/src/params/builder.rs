@@ -11,7 +11,7 @@ use obcut_core::observer::{Observer, Silent};
 ///
 /// let moons = synthetic::moons(500, 0.05, 1);
 /// let fit = OBCut::new(2).graph(GraphKind::Distance).seed(1u64).fit(&moons.matrix)?;
-/// assert_eq!(fit.labels, fit.model.predict(&moons.matrix)?);
+/// assert_eq!(fit.labels(), fit.model().predict(&moons.matrix)?);
 /// # Ok::<(), obcut::Error>(())
 /// ```
 ///
@@ -26,7 +26,7 @@ use obcut_core::observer::{Observer, Silent};
 /// let weights = [1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
 /// let rows = DenseRef::new(&values, 6, 1)?;
 /// let fit = OBCut::new(2).weights(&weights).observer(&cancel).fit(&rows)?;
-/// assert_eq!(fit.labels, [0, 0, 0, 1, 1, 1]);
+/// assert_eq!(fit.labels(), [0, 0, 0, 1, 1, 1]);
 /// # Ok::<(), obcut::Error>(())
 /// ```
 #[derive(Clone)]

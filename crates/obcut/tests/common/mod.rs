@@ -16,10 +16,26 @@ pub fn fit_ok(matrix: &Matrix, weights: Option<&[f64]>, params: &Params) -> Fit 
     fit(&samples, weights, params, &Silent).unwrap_or_else(|e| panic!("{params:?}: {e}"))
 }
 
+pub fn margins(fit: &Fit) -> Vec<f64> {
+    fit.rows().iter().map(|row| row.margin).collect()
+}
+
+pub fn confidence(fit: &Fit) -> Vec<f64> {
+    fit.rows().iter().map(|row| row.confidence).collect()
+}
+
+pub fn outlier_scores(fit: &Fit) -> Vec<f64> {
+    fit.rows().iter().map(|row| row.outlier).collect()
+}
+
+pub fn noisy(fit: &Fit) -> Vec<bool> {
+    fit.rows().iter().map(|row| row.noise).collect()
+}
+
 /// NMI of a fit with the classes of generated data.
 pub fn scores_of(data: &Labelled, params: &Params) -> f64 {
     let found = fit_ok(&data.matrix, None, params);
-    nmi(&found.labels, &data.labels, Average::Max).expect("equal lengths")
+    nmi(&found.labels(), &data.labels, Average::Max).expect("equal lengths")
 }
 
 /// Pseudo-random numbers of our own, so that tests do not depend on the library's.
