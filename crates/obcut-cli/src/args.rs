@@ -1,4 +1,4 @@
-//! The command line as it is typed: commands and the groups of options that they share.
+//! The command line: the commands and the groups of options that they share.
 
 pub mod large;
 pub mod method;
@@ -19,11 +19,11 @@ use crate::commands::{
 use crate::failure::CliError;
 use crate::page;
 
-/// Heading of the options that say what is read.
+/// Heading of the options for the input.
 pub const INPUT: &str = "Input";
-/// Heading of the options that say what is written.
+/// Heading of the options for the output.
 pub const OUTPUT: &str = "Output";
-/// Heading of the settings most people look at.
+/// Heading of the most common settings.
 pub const METHOD: &str = "Method";
 /// Heading of the settings for special cases.
 pub const ADVANCED: &str = "Advanced";
@@ -38,10 +38,10 @@ pub const LEARNING: &str = "Learning loop of the paper (off by default)";
 #[command(name = "obcut", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(arg_required_else_help = true, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
-    /// How to output.
+    /// The options for the output of every command.
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -60,11 +60,11 @@ pub enum Command {
     Cut(cut::CutArgs),
     /// Compare labels with the true classes
     Score(score::ScoreArgs),
-    /// Tell what is in a table or a model
+    /// Describe a table or a model
     Info(info::InfoArgs),
     /// List the methods that 'obcut cluster --method' knows, with their settings
     Methods(methods::MethodsArgs),
-    /// Make a table of known clusters, of any size, to try things on
+    /// Generate a table with known clusters, of any size
     Generate(generate::GenerateArgs),
     /// Cluster the handwritten digits that come with the program
     Demo(demo::DemoArgs),
@@ -74,53 +74,53 @@ pub enum Command {
     Man(man::ManArgs),
 }
 
-/// How results and messages are shown. The help lists these last, after the options of the command itself.
+/// Options for results and messages. The help lists them last, after the options of the command itself.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OutputArgs {
-    /// Print one JSON document on standard output, for errors too
+    /// Print one JSON document to standard output, also for errors
     #[arg(long, global = true, help_heading = OUTPUT, display_order = 100)]
     pub json: bool,
     /// Print no summary, progress or warnings
     #[arg(short, long, global = true, help_heading = OUTPUT, display_order = 101)]
     #[arg(conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Log the stages on standard error; -vv logs every iteration
+    /// Log the stages to standard error; -vv logs every iteration
     #[arg(short, long, global = true, help_heading = OUTPUT, display_order = 102)]
     #[arg(action = ArgAction::Count)]
     pub verbose: u8,
 }
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = INPUT)]
 pub struct TableArgs {
     /// Input format [default: inferred from the file extension]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,
-    /// Whether a CSV file starts with column names
+    /// Whether a CSV file has a header
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "yes", "no"], default_value = "auto", hide_possible_values = true, hide_default_value = true)]
-    #[arg(help = "Whether a CSV file starts with names: auto, yes or no")]
+    #[arg(help = "Whether a CSV file has a header: auto, yes or no")]
     pub header: String,
-    /// What separates the cells of a CSV file: one character, or 'tab'
+    /// Delimiter of a CSV file: one character, or 'tab'
     #[arg(long, value_name = "CHAR", value_parser = values::delimiter, allow_hyphen_values = true)]
     pub delimiter: Option<u8>,
-    /// Feature columns to use, by name, number from 0, or range: a,b,3-7
+    /// Feature columns, by name, index from 0, or range: a,b,3-7
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
-    /// Columns to leave out
+    /// Columns to exclude
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub drop: Vec<String>,
     /// Array to read from an NPZ or MAT file
     #[arg(long, value_name = "NAME")]
     pub variable: Option<String>,
-    /// Precision of the numbers: float32 or float64 [default: that of the file; float64 for text]
+    /// Precision of the values: float32 or float64 [default: that of the file; float64 for text]
     #[arg(long, value_name = "TYPE", value_parser = ["float32", "float64"])]
     #[arg(hide_possible_values = true)]
     pub dtype: Option<String>,
 }
 
 impl TableArgs {
-    /// As the loader wants it, without truth and weights.
+    /// The options of the loader, without truth and weights.
     pub fn options(&self) -> LoadOptions {
         LoadOptions {
             format: self.format,
@@ -139,45 +139,45 @@ impl TableArgs {
     }
 }
 
-/// Where the labels go.
+/// Options for the labels.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = OUTPUT)]
 pub struct LabelArgs {
     /// Write the labels to FILE: .npy, .csv, .parquet or .json
     ///
-    /// Without this option, or with '-', they go to standard output, one per line.
+    /// By default, or with '-', the labels are printed to standard output, one per line.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace files that exist
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 }
 
-/// Where the work is done.
+/// The option for threads.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ThreadArgs {
-    /// Number of threads; 0 uses all cores. The result does not depend on it
+    /// Number of threads; 0 uses all cores. The result does not depend on this number
     #[arg(long, value_name = "T", default_value_t = 0, hide_default_value = true)]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(0..=1024))]
     #[arg(help_heading = METHOD, allow_negative_numbers = true)]
     pub threads: usize,
 }
 
-/// The files that a command is going to write, checked before any work is done.
+/// The files that a command writes, checked before any work is done.
 #[derive(Debug, Default)]
 pub struct Targets {
-    /// Labels; `None` is standard output.
+    /// File of the labels; `None` stands for standard output.
     pub labels: Option<PathBuf>,
-    /// A second file: the model, or the labels of the columns.
+    /// File of the model, or of the labels of the columns.
     pub second: Option<PathBuf>,
-    /// The report.
+    /// File of the report.
     pub report: Option<PathBuf>,
-    /// Whether files may be replaced.
+    /// Whether existing files are overwritten.
     pub force: bool,
 }
 
 impl Targets {
-    /// Checks that every file can be written and that no two of them, nor an input, are the same.
+    /// Checks that every file can be written, and that no output is an input or another output.
     pub fn new<'a>(
         output: &LabelArgs,
         second: Option<&PathBuf>,
@@ -201,7 +201,7 @@ impl Targets {
             let Source::Path(input) = input else { continue };
             if let Some(path) = files.iter().find(|path| same_file(path, input)) {
                 bail!(CliError::Usage(format!(
-                    "{} is the input; write the output to another file",
+                    "{} is an input; write the output to another file",
                     path.display()
                 )));
             }
@@ -209,13 +209,13 @@ impl Targets {
         Ok(Self { labels, second: second.cloned(), report: report.cloned(), force: output.force })
     }
 
-    /// Checks that margins, if wanted, have a place in the file of labels.
+    /// Checks that the file of labels can hold margins, if they are requested.
     pub fn with_margins(self, wanted: bool) -> anyhow::Result<Self> {
         let is_npy =
             |path: &PathBuf| path.extension().is_some_and(|s| s.eq_ignore_ascii_case("npy"));
         if let Some(path) = self.labels.as_ref().filter(|path| wanted && is_npy(path)) {
             bail!(CliError::Usage(format!(
-                "{}: an NPY file has no place for --margins; use .csv, .parquet or .json",
+                "{}: an NPY file cannot hold --margins; use .csv, .parquet or .json",
                 path.display()
             )));
         }
@@ -223,12 +223,15 @@ impl Targets {
     }
 }
 
-/// The fault of one file that two outputs would go to.
+/// The error for a file that is the target of two outputs.
 pub fn two_outputs(path: &Path) -> CliError {
-    CliError::Usage(format!("{} is named for two outputs; give each its own file", path.display()))
+    CliError::Usage(format!(
+        "{} is the target of two outputs; use a different file for each",
+        path.display()
+    ))
 }
 
-/// Whether two paths lead to the same file, which need not exist.
+/// Whether two paths point to the same file, which need not exist.
 pub fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
     let place = |path: &PathBuf| {
         let folder = match path.parent() {
@@ -245,7 +248,7 @@ pub fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
     a == b || matches!((place(a), place(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// A source from an argument; '-' is standard input.
+/// Parses a source; '-' is standard input.
 pub fn source(text: &str) -> Result<Source, std::convert::Infallible> {
     Ok(Source::parse(text))
 }

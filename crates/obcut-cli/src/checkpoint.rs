@@ -1,4 +1,4 @@
-//! The labels and the state of a run on a table that is read in pieces.
+//! Checkpoints: the labels and the state of a run on a table that is read in pieces.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -21,36 +21,37 @@ use crate::labels::LabelSpool;
 const STATE: &str = "state";
 const NEW_STATE: &str = "state.new";
 const LABELS: &str = "labels";
-/// Processes that worked on the run, one per line.
+/// File of the processes that worked on the run, one per line.
 const PROCESSES: &str = "processes";
-/// First line of a state, for people and to tell formats apart.
+/// Version of the checkpoint format, in the first line of a state.
 const FORMAT: u32 = 2;
 
-/// What a state belongs to.
+/// The inputs that a state belongs to.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct StateHeader {
     obcut_checkpoint: u32,
-    /// Name, length and time of change of every file.
+    /// Name, length and modification time of every file.
     files: Vec<(String, u64, u128)>,
-    /// How they are read.
+    /// The options for reading the files.
     options: String,
     with_margins: bool,
 }
 
-/// Takes labels and states of a run.
+/// Stores labels and states of a run.
 pub struct Checkpoint {
-    /// The labels.
+    /// The labels so far.
     pub spool: LabelSpool,
     folder: Option<PathBuf>,
     header: StateHeader,
     every: Duration,
     last: Mutex<Instant>,
-    /// The state to go on from.
+    /// The state to resume from.
     pub saved: Option<Vec<u8>>,
 }
 
 impl Checkpoint {
-    /// Labels go to the folder of the checkpoint, if there is one, else to the scratch folder.
+    /// Opens the checkpoint. Without a folder for it, labels are written to the scratch folder and states
+    /// are not saved.
     pub fn new(
         args: &CheckpointArgs,
         scratch: Option<&Path>,
@@ -59,7 +60,7 @@ impl Checkpoint {
     ) -> anyhow::Result<Self> {
         if args.checkpoint.is_some() && sources.contains(&Source::Stdin) {
             bail!(CliError::Usage(
-                "--checkpoint needs a table that can be read again, not '-'".into()
+                "--checkpoint needs an input that can be read again; standard input cannot".into()
             ));
         }
         let header = StateHeader {
@@ -86,7 +87,7 @@ impl Checkpoint {
                     .with_context(told)?;
                 if let Err(TryLockError::WouldBlock) = file.try_lock() {
                     bail!(CliError::Usage(format!(
-                        "another run works on {}; wait for it, or name another folder",
+                        "another run is using the checkpoint {}; wait for it, or use another folder",
                         folder.display()
                     )));
                 }
@@ -104,7 +105,7 @@ impl Checkpoint {
         })
     }
 
-    /// Removes what killed runs left half written beside the outputs, and notes this one.
+    /// Removes the temporary files of killed runs beside the outputs, and records this process.
     pub fn tidy<'a>(&self, outputs: impl Iterator<Item = &'a PathBuf>) -> anyhow::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let path = folder.join(PROCESSES);
@@ -117,10 +118,10 @@ impl Checkpoint {
         fs::write(&path, text).with_context(|| path.display().to_string())
     }
 
-    /// Takes the state away.
+    /// Removes the checkpoint.
     pub fn clear(&self) {
         if let Some(folder) = &self.folder {
-            // What stays behind does no harm.
+            // Files that cannot be removed do no harm.
             for name in [STATE, NEW_STATE, LABELS, PROCESSES] {
                 let _ = fs::remove_file(folder.join(name));
             }
@@ -129,9 +130,9 @@ impl Checkpoint {
     }
 
     fn write(&self, folder: &Path, state: &[u8]) -> io::Result<()> {
-        // What the state says is done must be on the disk first.
+        // The labels that the state counts as done must be on the disk first.
         self.spool.sync()?;
-        // Always of one name: what a kill leaves half written is written over the next time.
+        // The name is fixed, so that the next save overwrites a partial file of a killed run.
         let path = folder.join(NEW_STATE);
         let mut file = File::create(&path)?;
         serde_json::to_writer(&mut file, &self.header)?;
@@ -170,7 +171,7 @@ impl Store for Checkpoint {
     }
 }
 
-/// Name, length and time of change of files.
+/// Name, length and modification time of the files.
 fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u128)>> {
     let stamp = |source: &Source| -> anyhow::Result<(String, u64, u128)> {
         let Source::Path(path) = source else { return Ok((source.display(), 0, 0)) };
@@ -181,18 +182,18 @@ fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u128)>> {
     sources.iter().map(stamp).collect()
 }
 
-/// The state in a folder, if the run is to go on from one.
+/// The state in a folder, if there is one to resume from.
 fn saved(folder: &Path, header: &StateHeader, resume: bool) -> anyhow::Result<Option<Vec<u8>>> {
     let path = folder.join(STATE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
-        // It ended before the first state was saved: the same labels come from the beginning.
+        // The run ended before its first save: starting over gives the same labels.
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(cause).with_context(|| path.display().to_string()),
     };
     if !resume {
         bail!(CliError::Usage(format!(
-            "{} holds the state of an unfinished run; go on from it with --resume, or remove the folder",
+            "{} holds the checkpoint of an unfinished run; continue with --resume, or remove the folder",
             folder.display()
         )));
     }
@@ -201,19 +202,19 @@ fn saved(folder: &Path, header: &StateHeader, resume: bool) -> anyhow::Result<Op
     match found {
         Some(found) if found == *header => Ok(Some(bytes[(cut + 1).min(bytes.len())..].to_vec())),
         Some(found) if found.obcut_checkpoint != FORMAT => bail!(CliError::Usage(format!(
-            "the state in {} is of another version of obcut; finish the run with that one, or remove the folder",
+            "the checkpoint {} was written by another version of obcut; finish the run with that version, or remove the folder",
             folder.display()
         ))),
         Some(found) => {
             let names: Vec<&str> = found.files.iter().map(|file| &file.0[..]).collect();
             bail!(CliError::Usage(format!(
-                "the state in {} is of {}, as it was then, or of a run with other outputs; give the same files and options, or remove the folder",
+                "the checkpoint {} was written for another version of {}, or for other options; use the same files and options, or remove the folder",
                 folder.display(),
                 names.join(", ")
             )))
         }
         None => bail!(CliError::Data(format!(
-            "{} is no state of a run; remove the folder and start anew",
+            "{} is not a checkpoint; remove the folder and start again",
             path.display()
         ))),
     }

@@ -1,4 +1,4 @@
-//! The commands, one file each: arguments, the job they mean, and its run.
+//! The commands, one file each: arguments, the job that they define, and its run.
 
 pub mod cluster;
 pub mod completions;

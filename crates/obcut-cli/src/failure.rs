@@ -1,4 +1,4 @@
-//! Failures: the message, its kind, and the exit code.
+//! Failures: the message, the kind and the exit code of an error.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,14 +15,14 @@ use crate::args::vocabulary::Options;
 /// Exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 
-/// A fault that the command finds by itself.
+/// An error of the command itself.
 #[derive(Debug)]
 pub enum CliError {
-    /// Wrong use: exit code 2.
+    /// Wrong usage: exit code 2.
     Usage(String),
     /// Bad data: exit code 3.
     Data(String),
-    /// Interrupted, with something kept: exit code 130.
+    /// An interruption that keeps some results: exit code 130.
     Stopped(String),
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Display for CliError {
 
 impl std::error::Error for CliError {}
 
-/// What a failed run tells.
+/// The failure of a run, as it is printed.
 #[derive(Debug, Serialize)]
 pub struct Failure {
     message: String,
@@ -45,9 +45,9 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Sorts an error by the first cause that is known.
+    /// Classifies an error by the first known cause.
     pub fn of(error: &anyhow::Error) -> Self {
-        let (kind, exit_code) = error.chain().find_map(sort).unwrap_or(("failed", 1));
+        let (kind, exit_code) = error.chain().find_map(classify).unwrap_or(("failed", 1));
         let message = if let Some(CliError::Stopped(text)) = error.downcast_ref() {
             text.clone()
         } else if exit_code == INTERRUPTED {
@@ -58,7 +58,7 @@ impl Failure {
         Self { message, kind, exit_code }
     }
 
-    /// What clap says of the arguments, without the usage lines.
+    /// The failure of an error of clap, without the usage lines.
     pub fn of_arguments(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let text = text.split("\nUsage:").next().unwrap_or_default();
@@ -67,29 +67,29 @@ impl Failure {
         Self { message, kind: "usage", exit_code: 2 }
     }
 
-    /// A run that a signal ended.
+    /// The failure of a run that a signal ended.
     pub fn interrupted() -> Self {
         Self::of(&obcut::Error::Cancelled.into())
     }
 
-    /// Prints the failure: one line on standard error, or one document on standard output.
+    /// Prints one line to standard error, or one JSON document to standard output.
     pub fn print(&self, json: bool) {
-        // A reader that has gone away misses nothing that the exit code does not say; a full disk
-        // must be told somewhere.
-        let is_told = json
+        // If the reader has closed the pipe, the exit code is enough. Other errors, such as a full disk, are
+        // printed to standard error.
+        let is_printed = json
             && match crate::output::print_json(&json!({ "error": self })) {
                 Ok(()) => true,
                 Err(cause) => cause.kind() == io::ErrorKind::BrokenPipe,
             };
-        if !is_told {
+        if !is_printed {
             let red = crate::output::RED;
             anstream::eprintln!("{red}error:{red:#} {}", self.message);
         }
     }
 }
 
-/// Runs a command; a panic in it becomes an error of one line. Readers of foreign files catch
-/// panics of their own, so nothing is printed when one starts, unless a backtrace is asked for.
+/// Runs a command and turns a panic into an error of one line. Some readers catch panics of other crates,
+/// so nothing is printed when a panic starts, unless a backtrace is requested.
 pub fn guard(run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     static PLACE: Mutex<String> = Mutex::new(String::new());
     if std::env::var_os("RUST_BACKTRACE").is_none() {
@@ -101,18 +101,17 @@ pub fn guard(run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     }
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let place = PLACE.lock().map(|text| text.clone()).unwrap_or_default();
-        Err(anyhow::anyhow!("this is a fault of the program, please report it: {place}"))
+        Err(anyhow::anyhow!("this is a bug in obcut, please report it: {place}"))
     })
 }
 
-/// Whether standard output was closed by its reader, which is no failure.
+/// Whether the reader of standard output has closed it, which is not an error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let cause = error.downcast_ref::<io::Error>();
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Says of a bare error of the system what it is about. Files that are named have errors of
-/// their own, so it is about standard output.
+/// Adds context to an error of the system that names no file: it is about standard output.
 pub fn about_stdout(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<io::Error>() {
         Some(_) => error.context("cannot write to standard output"),
@@ -120,8 +119,8 @@ pub fn about_stdout(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Kind and exit code of one link of a chain of causes.
-fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)> {
+/// Kind and exit code of one error in a chain of causes.
+fn classify(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)> {
     if let Some(fault) = cause.downcast_ref::<CliError>() {
         return Some(match fault {
             CliError::Usage(_) => ("usage", 2),
@@ -149,7 +148,7 @@ fn sort(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, u8)>
     })
 }
 
-/// An error of the library with the name of the file that it is about.
+/// Adds the name of the file to an error of the library.
 pub fn about(source: &Source, error: impl Into<obcut::Error>) -> anyhow::Error {
     let error = error.into();
     let is_about_file = matches!(error, obcut::Error::Data(_) | obcut::Error::Model(_));
@@ -157,20 +156,20 @@ pub fn about(source: &Source, error: impl Into<obcut::Error>) -> anyhow::Error {
     if is_about_file { error.context(source.display()) } else { error }
 }
 
-/// What is known of the places of a table's values in its file.
+/// The positions of a table's values in its file, as far as they are known.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// Names of the features, where the file has them.
+    /// Names of the features, if the file has names.
     pub feature_names: Option<Vec<String>>,
-    /// Columns of the file that the features come from, when some were chosen or left out.
+    /// Columns of the file that became features, if only some were chosen.
     pub feature_columns: Option<Vec<usize>>,
-    /// Line of the first row, from 1, when every row is the line after the one before.
+    /// Line of the first row, from 1, if every row is one line.
     pub first_line: Option<u64>,
 }
 
 impl Places {
-    /// An error of the library with the name of the file. A value that is not finite is named by the
-    /// file's own line and column, where they are known.
+    /// Adds the name of the file to an error of the library. For a value that is not finite, also adds its
+    /// line and column in the file, if they are known.
     pub fn explain(&self, source: &Source, error: obcut::Error) -> anyhow::Error {
         if let obcut::Error::Data(DataError::NotFinite { row, col, value, count }) = &error
             && let Some(place) = self.of_value(*row, *col)
@@ -186,8 +185,8 @@ impl Places {
         about(source, error)
     }
 
-    /// Line and column of a value, and a note on how they are counted; none where the matrix is just as
-    /// the file.
+    /// Line and column of a value, and a note on how they are counted. `None` if rows and columns are the
+    /// same in the matrix and in the file.
     fn of_value(&self, row: usize, col: usize) -> Option<(String, String)> {
         let name = self.feature_names.as_ref().and_then(|names| names.get(col));
         let place = self.feature_columns.as_ref().and_then(|columns| columns.get(col));
@@ -208,7 +207,7 @@ impl Places {
     }
 }
 
-/// A text without line breaks and without runs of blanks.
+/// Replaces line breaks and runs of spaces by single spaces.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

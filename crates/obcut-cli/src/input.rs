@@ -1,4 +1,4 @@
-//! Reading, with what is told about it afterwards.
+//! Reading of tables and models.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
@@ -16,20 +16,20 @@ use crate::memory::Reading;
 use crate::output::{count, plural};
 use crate::progress::Watch;
 
-/// What was read.
+/// Facts on a table that was read.
 #[derive(Debug, Serialize)]
 pub struct InputFacts {
     file: String,
     format: &'static str,
     dtype: &'static str,
     sparse: bool,
-    /// Rows of the table.
+    /// Number of rows.
     pub rows: usize,
-    /// Columns that are used.
+    /// Number of features.
     pub columns: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<usize>,
-    /// Seconds that reading took.
+    /// Seconds for reading.
     #[serde(skip)]
     pub seconds: f64,
 }
@@ -54,13 +54,13 @@ impl InputFacts {
         }
     }
 
-    /// The same for a report.
+    /// The facts for a report.
     pub fn data(&self) -> obcut_report::Data {
         let kind = match self.stored {
             Some(stored) => format!("{}, {}, {} stored", self.format, self.dtype, count(stored)),
             None => format!("{}, {}", self.format, self.dtype),
         };
-        // The title has room for the name of the file, the command below tells its folder.
+        // The title shows the file name; the command line in the report shows its folder.
         let name =
             Path::new(&self.file).file_name().map(|name| name.to_string_lossy().into_owned());
         obcut_report::Data { name, features: self.columns, kind }
@@ -85,17 +85,17 @@ impl InputFacts {
 
 /// A table that was read or opened.
 pub struct InputTable {
-    /// Its rows.
+    /// The rows.
     pub rows: TableRows,
-    /// What was read.
+    /// Facts on the table.
     pub facts: InputFacts,
-    /// Known classes of all rows, if asked for.
+    /// True classes of all rows, if requested.
     pub truth: Option<Truth>,
-    /// Weights of all rows, if asked for.
+    /// Weights of all rows, if requested.
     pub weights: Option<Vec<f64>>,
-    /// Where its values are in the file.
+    /// Positions of the values in the file.
     places: Places,
-    /// The file as messages name it.
+    /// The file, for messages.
     source: Source,
 }
 
@@ -108,7 +108,7 @@ pub enum TableRows {
 }
 
 impl InputTable {
-    /// Reads one or several files, one below the other, or opens them to be read in pieces.
+    /// Reads one file or several files one below the other, or opens them to be read in pieces.
     pub fn read(
         sources: &[Source],
         options: &LoadOptions,
@@ -166,7 +166,7 @@ impl InputTable {
         }
     }
 
-    /// The rows of a table that was read into memory.
+    /// The rows of a table in memory.
     pub fn samples(&self) -> anyhow::Result<Samples<'_>> {
         match &self.rows {
             TableRows::InMemory(matrix) => matrix.samples().map_err(|error| self.error(error)),
@@ -174,18 +174,17 @@ impl InputTable {
         }
     }
 
-    /// Names of the features; empty where the file has none.
+    /// Names of the features, empty if the file has none.
     pub fn feature_names(&self) -> &[String] {
         self.places.feature_names.as_deref().unwrap_or_default()
     }
 
-    /// An error of the library with the place in the file that it is about.
+    /// Adds the position in the file to an error of the library.
     pub fn error(&self, error: impl Into<obcut::Error>) -> anyhow::Error {
         self.places.explain(&self.source, error.into())
     }
 
-    /// Widens a table that may be too narrow: an svmlight file ends at its largest index, so the last
-    /// features may not appear in it.
+    /// Adds empty columns to a table from an svmlight file, where the last features may not appear.
     pub fn widen(&mut self, n_features: usize) {
         if self.facts.format != Format::Svmlight.name() {
             return;
@@ -198,7 +197,7 @@ impl InputTable {
     }
 }
 
-/// The files that are meant: patterns and folders become the files in them.
+/// Replaces patterns and folders by the files in them.
 pub fn expand(sources: &[Source]) -> anyhow::Result<Vec<Source>> {
     let mut all = Vec::new();
     for source in sources {
@@ -207,7 +206,7 @@ pub fn expand(sources: &[Source]) -> anyhow::Result<Vec<Source>> {
     Ok(all)
 }
 
-/// Several files as messages name them.
+/// The names of several files, for messages.
 pub fn display(sources: &[Source]) -> String {
     match sources {
         [] => String::new(),
@@ -218,7 +217,7 @@ pub fn display(sources: &[Source]) -> String {
     }
 }
 
-/// Several files as one that messages can name.
+/// Several files as one source, for messages.
 fn named(sources: &[Source]) -> Source {
     match sources {
         [one] => one.clone(),
@@ -241,7 +240,7 @@ fn open(
     Ok(table)
 }
 
-/// Type of the numbers, and how many are stored when the matrix is sparse.
+/// Type of the values, and the number of stored entries if the matrix is sparse.
 fn kind(matrix: &Matrix) -> (&'static str, Option<usize>) {
     match matrix {
         Matrix::Dense32 { .. } => ("float32", None),
@@ -269,7 +268,7 @@ fn read_bytes(source: &Source) -> Result<Vec<u8>, CliError> {
         let name = source.display();
         CliError::Usage(match cause.kind() {
             ErrorKind::NotFound => format!("{name}: no such file"),
-            ErrorKind::IsADirectory => format!("{name} is a folder; name a model file in it"),
+            ErrorKind::IsADirectory => format!("{name} is a folder; give a model file in it"),
             _ => format!("cannot read {name}: {cause}"),
         })
     })

@@ -1,8 +1,8 @@
-//! Ctrl-C and SIGTERM.
+//! Handling of Ctrl-C and SIGTERM.
 //!
-//! The first signal asks the fit to stop; where nobody can be asked (while a file is read), and
-//! when the answer takes too long, the process ends by itself. Once files are being written the
-//! run is as good as done and ends as usual, so that no temporary file stays behind.
+//! The first signal asks the fit to stop. If nothing can be asked (while a file is read), or if stopping
+//! takes too long, the process exits. While files are written, the run finishes as usual, so that no
+//! temporary file is left.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -44,7 +44,7 @@ pub fn requested() -> bool {
     SIGNALS.load(SeqCst) > 0
 }
 
-/// Runs work that asks [`requested`] many times a second.
+/// Runs work that calls [`requested`] many times a second.
 pub fn watched<T>(work: impl FnOnce() -> T) -> T {
     WATCHED.store(true, SeqCst);
     let result = work();
@@ -52,10 +52,10 @@ pub fn watched<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs the writing of files, which is not interrupted any more.
+/// Writes files without interruption.
 ///
 /// # Errors
-/// When a signal came before.
+/// When a signal arrived before, or writing fails.
 pub fn writing<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     WRITING.store(true, SeqCst);
     let result = if requested() { Err(obcut::Error::Cancelled.into()) } else { work() };
@@ -63,7 +63,7 @@ pub fn writing<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T>
     result
 }
 
-/// Runs the writing of a state, which a signal may have asked for: the process does not end meanwhile.
+/// Writes a state, also after a signal: the process does not exit before it is written.
 pub fn saving<T>(work: impl FnOnce() -> T) -> T {
     let before = WRITING.swap(true, SeqCst);
     let result = work();
@@ -71,7 +71,7 @@ pub fn saving<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Ends the process, unless another thread is about to: only one message is printed.
+/// Exits, unless another thread is about to: only one message is printed.
 fn leave(json: bool) {
     if !LEAVING.swap(true, SeqCst) {
         Failure::interrupted().print(json);
@@ -79,7 +79,7 @@ fn leave(json: bool) {
     }
 }
 
-/// Claims the right to print the last message; waits for the end when another thread has it.
+/// Claims the right to print the last message. If another thread has it, waits for the exit.
 pub fn claim_exit() {
     if LEAVING.swap(true, SeqCst) {
         thread::sleep(Duration::from_secs(2));

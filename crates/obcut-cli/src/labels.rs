@@ -16,19 +16,19 @@ use crate::checkpoint::Checkpoint;
 use crate::interrupt;
 use crate::output::{self, Summary};
 
-/// Rows that are read from disk at a time.
+/// Number of rows that are read from disk at a time.
 const BATCH: usize = 1 << 16;
 
 /// Labels of all rows.
 pub enum Labels {
     /// Labels in memory.
     InMemory(RowLabels),
-    /// Labels on disk, those of a table that is read in pieces.
+    /// Labels on disk, of a table that is read in pieces.
     OnDisk(Box<Checkpoint>),
 }
 
 impl Labels {
-    /// Passes all rows to `take`, some at a time.
+    /// Passes all rows to `take` in batches.
     fn batches(
         &self,
         mut take: impl FnMut(&RowLabels) -> anyhow::Result<()>,
@@ -46,7 +46,7 @@ impl Labels {
         }
     }
 
-    /// All labels in memory.
+    /// Loads all labels into memory.
     pub fn load(&self) -> anyhow::Result<Cow<'_, RowLabels>> {
         if let Self::InMemory(rows) = self {
             return Ok(Cow::Borrowed(rows));
@@ -59,10 +59,9 @@ impl Labels {
         Ok(Cow::Owned(all))
     }
 
-    /// Number of rows of every cluster of a model that gave these labels to the rows it was fitted on
-    /// (`fitted`) or to other rows.
+    /// Counts the rows of every cluster. `fitted` says whether the model was fitted on these rows.
     pub fn sizes(&self, model: &Model, fitted: bool) -> anyhow::Result<Vec<usize>> {
-        // The model has counted its rows: noise aside, a pass over the disk is saved.
+        // The model has the counts of its rows, without noise: that saves reading the labels.
         if let (Self::OnDisk(_), true, None) = (self, fitted, model.noise_threshold()) {
             return Ok(model.explanation().clusters.iter().map(|cluster| cluster.rows).collect());
         }
@@ -75,11 +74,11 @@ impl Labels {
         Ok(sizes)
     }
 
-    /// About `most` rows of clusters of these sizes, some of every cluster, spread over the table.
+    /// Chooses about `most` rows, some of every cluster, spread over the table.
     pub fn choose(&self, sizes: &[usize], most: usize) -> anyhow::Result<Vec<u64>> {
         let mut choice = Choice::new(sizes, most);
         self.batches(|rows| {
-            // Noise is no cluster's number.
+            // -1 becomes a number that no cluster has.
             let labels: Vec<u32> = rows.labels().map(i32::cast_unsigned).collect();
             choice.take(&labels);
             Ok(())
@@ -87,7 +86,7 @@ impl Labels {
         Ok(choice.rows())
     }
 
-    /// Writes the labels to their file, if they have one, after what `also` writes.
+    /// Calls `also`, then writes the labels to their file, if there is one.
     pub fn write(
         &self,
         targets: &Targets,
@@ -103,12 +102,12 @@ impl Labels {
         })
     }
 
-    /// The labels to print: all of them, or none if they have a file.
+    /// The labels to print, or `None` if they are in a file.
     pub fn printed(&self, targets: &Targets) -> anyhow::Result<Option<Cow<'_, RowLabels>>> {
         targets.labels.is_none().then(|| self.load()).transpose()
     }
 
-    /// Removes the state of the run once all is written.
+    /// Removes the checkpoint after all outputs are written.
     pub fn clear(&self) {
         if let Self::OnDisk(checkpoint) = self {
             checkpoint.clear();
@@ -137,7 +136,7 @@ pub fn show(
     Ok(())
 }
 
-/// Labels in a file of 4 bytes per row, or 32 with the scores of the row.
+/// A file of labels with 4 bytes per row, or 32 bytes if it holds the scores of the rows.
 pub struct LabelSpool {
     file: Mutex<File>,
     n_rows: usize,
@@ -145,12 +144,13 @@ pub struct LabelSpool {
 }
 
 impl LabelSpool {
-    /// Labels of so many rows, in a file that may hold some of them already.
+    /// Uses a file that may already hold labels. The shape is the number of rows, and whether they have
+    /// scores.
     pub fn new(file: File, (n_rows, with_scores): (usize, bool)) -> Self {
         Self { file: Mutex::new(file), n_rows, with_scores }
     }
 
-    /// Labels in an unnamed file in the folder, which is removed when the process ends.
+    /// Creates an unnamed file in a folder. It is removed when the process exits.
     pub fn unnamed(folder: &Path, shape: (usize, bool)) -> anyhow::Result<Self> {
         let file = tempfile::tempfile_in(folder).with_context(|| {
             format!(
@@ -169,7 +169,7 @@ impl LabelSpool {
         if self.with_scores { 32 } else { 4 }
     }
 
-    /// Writes all labels so far to the disk.
+    /// Flushes the labels to the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.file().sync_data()
     }
@@ -191,7 +191,7 @@ impl LabelSpool {
         file.write_all(&bytes)
     }
 
-    /// Passes all rows to `take`, some at a time.
+    /// Passes all rows to `take` in batches.
     fn batches(
         &self,
         mut take: impl FnMut(&RowLabels) -> anyhow::Result<()>,

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! The modules that other programs of this workspace share (messages, exit codes, signals) are public and
-//! hidden from the documentation: they may change in any version.
+//! Other programs of this workspace use the modules for messages, exit codes and signals. These modules are
+//! public but hidden from the documentation, and may change in any version.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
@@ -30,7 +30,7 @@ use clap::Parser;
 use args::{Cli, Command};
 use failure::Failure;
 
-/// Runs the command with its arguments, the first of which is its name. Returns the exit code.
+/// Runs the command and returns the exit code. The first argument is the name of the program.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     match parse::<Cli>(&arguments) {
         Ok(cli) => perform(cli.output.json, || start(&cli, &arguments)),
@@ -38,15 +38,15 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Reads the arguments of a program. Where they ask for help, or cannot be read, what there is to say is
-/// printed and the exit code is returned.
+/// Parses the arguments of a program. If they ask for help or are invalid, prints the help or the error and
+/// returns the exit code.
 #[doc(hidden)]
 pub fn parse<C: Parser>(arguments: &[OsString]) -> Result<C, u8> {
     C::try_parse_from(arguments).map_err(|error| refuse(&error, arguments))
 }
 
-/// Does the work of a program and returns its exit code. Signals are listened to, a panic becomes an error
-/// of one line, and an error is printed.
+/// Runs the work of a program and returns its exit code. Handles signals, prints errors, and turns a panic
+/// into an error of one line.
 #[doc(hidden)]
 pub fn perform(json: bool, work: impl FnOnce() -> anyhow::Result<()>) -> u8 {
     match interrupt::install(json)
@@ -79,8 +79,8 @@ fn start(cli: &Cli, arguments: &[OsString]) -> anyhow::Result<()> {
     }
 }
 
-/// Help and version are what was asked for; anything else is a wrong use, told as JSON when the
-/// arguments hold `--json`, readable or not.
+/// Prints help, version or an error of clap, and returns the exit code. With `--json` among the arguments an
+/// error is printed as JSON, even if the other arguments are invalid.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let json = arguments.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");
     if error.use_stderr() && json {
@@ -88,7 +88,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
         failure.print(true);
         return failure.exit_code;
     }
-    // A closed pipe is no failure here either.
+    // A closed pipe is not an error.
     let _ = error.print();
     if error.use_stderr() { 2 } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! The command `obcut`.
+//! The `obcut` command.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! How much memory there is, and what a table takes.
+//! The memory that is available, and the memory that a run needs.
 
 use std::fs;
 
@@ -8,32 +8,32 @@ use obcut_report::number::bytes;
 
 use crate::failure::CliError;
 
-/// Share of the free memory that is used unless told otherwise.
+/// Default limit, as a share of the free memory.
 const SHARE: f64 = 0.7;
-/// Bytes that are taken for granted when the system does not tell.
+/// Bytes that are assumed to be free if the system does not report them.
 const UNKNOWN: u64 = 8 << 30;
-/// Bytes per row beside its features: label, figures and what is made of them.
+/// Bytes per row in addition to its features: label, scores and outputs.
 const PER_ROW: u64 = 72;
-/// Bytes per row of a core beside its features: links, embedding, labels.
+/// Bytes per row of the coreset in addition to its features: links, embedding, labels.
 const PER_CORE_ROW: u64 = 900;
-/// Bytes of everything else.
+/// Bytes that every run needs.
 const BASE: u64 = 64 << 20;
 
 /// How a table is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The whole table is loaded.
+    /// The whole table is loaded into memory.
     InMemory,
-    /// The table is read in pieces, more than once.
+    /// The table is read in pieces, several times.
     InPieces,
 }
 
-/// The memory that may be used.
+/// The memory limit in bytes.
 pub fn limit(given: Option<u64>) -> u64 {
     given.unwrap_or_else(|| (SHARE * free().unwrap_or(UNKNOWN) as f64) as u64)
 }
 
-/// Bytes that are free, also for a container.
+/// Bytes that are free, considering the limit of a container.
 fn free() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
@@ -44,29 +44,29 @@ fn free() -> Option<u64> {
     Some((kib << 10).min(group.unwrap_or(u64::MAX)))
 }
 
-/// Bytes of memory that a run takes.
+/// Bytes of memory that a run needs.
 struct Demand {
-    /// With the table in memory.
+    /// Bytes with the table in memory.
     whole: u64,
-    /// With the table read in pieces.
+    /// Bytes with the table read in pieces.
     in_pieces: u64,
 }
 
 impl Demand {
-    /// A run on so many rows that takes some bytes for the table and some for everything else.
+    /// The demand of a run, from the bytes of the table and those in addition to it.
     fn new(rows: u64, table: u64, beside: u64) -> Self {
         let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
         Self { whole, in_pieces: beside }
     }
 
-    /// In memory if it fits, or if the table cannot be read otherwise.
+    /// Loads a table that fits in memory, or that cannot be read in pieces.
     fn reading(&self, size: &Measure, limit: u64) -> Reading {
         let fits = self.whole <= limit || !size.in_pieces;
         if fits { Reading::InMemory } else { Reading::InPieces }
     }
 }
 
-/// How a table is read that is clustered. A table of unknown size is loaded.
+/// Decides how a table is read for a fit. A table of unknown size is loaded.
 pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Reading, CliError> {
     let limit = limit(given);
     let (Some(table), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
@@ -75,18 +75,18 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
     let is_large = large::is_large(params, rows as usize, cols);
     let core_rows = large::core_rows(params, cols) as u64;
     let at_once = if is_large { core_rows } else { rows };
-    // A core is copied out of the table; all rows at once are the table itself.
+    // A coreset is a copy of rows; without one, the table itself is clustered.
     let copied = cols as u64 * size.value_bytes as u64;
     let beside = BASE.saturating_add(at_once.saturating_mul(copied + PER_CORE_ROW));
     let demand = Demand::new(rows, if at_once < rows { table } else { 0 }, beside);
     let reading = demand.reading(size, limit);
-    // Without a limit of the user it may still succeed.
+    // The estimate is rough: only a limit that the user sets is an error.
     if given.is_none() {
         return Ok(reading);
     }
     if reading == Reading::InMemory && demand.whole > limit {
         return Err(CliError::Usage(format!(
-            "the table takes about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
+            "the table needs about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
             bytes(demand.whole),
             bytes(limit)
         )));
@@ -94,7 +94,7 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
     if reading == Reading::InPieces && demand.in_pieces > limit {
         let fewer = core_rows.min(at_once / 2).max(1);
         return Err(CliError::Usage(format!(
-            "clustering {at_once} rows at once takes about {} of memory, more than --memory {}; raise it, or cluster by fewer: --core-rows {fewer}",
+            "clustering {at_once} rows at once needs about {} of memory, more than --memory {}; raise it, or use a smaller coreset: --core-rows {fewer}",
             bytes(demand.in_pieces),
             bytes(limit)
         )));
@@ -102,7 +102,7 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
     Ok(reading)
 }
 
-/// How a table is read that a model labels.
+/// Decides how a table is read for prediction.
 pub fn for_labels(size: &Measure, given: Option<u64>) -> Reading {
     match (size.bytes(), size.rows) {
         (Some(table), Some(rows)) => Demand::new(rows, table, BASE).reading(size, limit(given)),

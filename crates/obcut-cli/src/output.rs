@@ -1,4 +1,4 @@
-//! What is printed: JSON documents, lines of labels, and cards for people.
+//! Printing of JSON documents, labels and summaries.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -13,23 +13,23 @@ use serde::Serialize;
 pub const RED: Style = AnsiColor::Red.on_default().bold();
 /// Colour of the word `warning`.
 pub const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-/// Titles.
+/// Style of titles.
 const BOLD: Style = Style::new().bold();
-/// Names of the lines of a summary.
+/// Style of the names of lines.
 const DIM: Style = Style::new().dimmed();
 
-/// Columns of a text that goes to no terminal.
+/// Width of text that is not printed to a terminal, in columns.
 const PLAIN_WIDTH: usize = 80;
-/// Narrowest width that is laid out for.
+/// Minimum width.
 const MIN_WIDTH: usize = 40;
-/// Widest line that is pleasant to read.
+/// Maximum width, for readable lines.
 const MAX_WIDTH: usize = 100;
-/// Columns of the names in a summary.
+/// Width of the names in a summary.
 const NAME_WIDTH: usize = 11;
-/// Classes and clusters up to which a contingency table is shown.
+/// Maximum number of classes and clusters for which all sizes and a contingency table are shown.
 pub const TABLE_LIMIT: usize = 20;
 
-/// Prints one JSON document on standard output.
+/// Prints one JSON document to standard output.
 pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     serde_json::to_writer(&mut out, document)?;
@@ -37,7 +37,7 @@ pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// The document of a run: the command and its version, then the facts.
+/// The JSON document of a run: the command, its version, and the facts.
 #[derive(Serialize)]
 struct Document<'a, T> {
     command: &'static str,
@@ -46,19 +46,19 @@ struct Document<'a, T> {
     facts: &'a T,
 }
 
-/// Prints the facts of a run as a JSON document on standard output.
+/// Prints the facts of a run as a JSON document to standard output.
 pub fn print_run(command: &'static str, facts: &impl Serialize) -> io::Result<()> {
     print_json(&Document { command, version: env!("CARGO_PKG_VERSION"), facts })
 }
 
-/// Prints one line per row on standard output: the label, then the scores if the rows have them.
+/// Prints one line per row to standard output: the label, then the scores if there are any.
 pub fn print_labels(rows: &RowLabels) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     rows.write_lines(&mut out, None)?;
     out.flush()
 }
 
-/// A block of named facts for people.
+/// A summary of a run: a title, named lines and warnings.
 #[derive(Debug, Default)]
 pub struct Summary {
     title: String,
@@ -67,12 +67,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Starts a summary.
+    /// Creates a summary with a title.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Adds a line; an empty name continues the one before.
+    /// Adds a line. An empty name continues the line before.
     pub fn line(&mut self, name: &'static str, text: impl Into<String>) {
         self.lines.push((name, text.into()));
     }
@@ -91,21 +91,21 @@ impl Summary {
         self.warnings.extend_from_slice(warnings);
     }
 
-    /// Prints the summary on standard error.
+    /// Prints the summary to standard error.
     pub fn print_to_stderr(&self) {
         let mut out = anstream::stderr().lock();
-        // Where standard error is closed there is nobody to tell.
+        // If standard error is closed, there is nowhere to report it.
         let _ = out.write_all(self.render(width(&io::stderr())).as_bytes());
     }
 
-    /// Prints the summary on standard output.
+    /// Prints the summary to standard output.
     pub fn print_to_stdout(&self) -> io::Result<()> {
         let mut out = anstream::stdout().lock();
         out.write_all(self.render(width(&io::stdout())).as_bytes())?;
         out.flush()
     }
 
-    /// Lays the summary out, styled, with lines of at most `width` columns where words allow.
+    /// Formats the summary with styles, breaking lines at `width` columns where words allow.
     fn render(&self, width: usize) -> String {
         let mut out = format!("{BOLD}{}{BOLD:#}\n", wrap(&self.title, width, 2));
         for (name, text) in &self.lines {
@@ -123,7 +123,7 @@ impl Summary {
     }
 }
 
-/// Breaks a text at spaces; lines after the first start with `indent` spaces.
+/// Breaks a text at spaces. Lines after the first start with `indent` spaces.
 fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
@@ -143,7 +143,7 @@ fn wrap(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
-/// Columns there are: those of the terminal, else of the variable COLUMNS, else 80.
+/// Width in columns: that of the terminal, else the variable COLUMNS, else 80.
 fn width(stream: &impl IsTerminal) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let variable = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -151,12 +151,12 @@ fn width(stream: &impl IsTerminal) -> usize {
     found.unwrap_or(PLAIN_WIDTH).clamp(MIN_WIDTH, MAX_WIDTH)
 }
 
-/// Columns of standard output.
+/// Width of standard output in columns.
 pub fn stdout_width() -> usize {
     width(&io::stdout())
 }
 
-/// Rows per pair of cluster and class: a line per cluster, a column per class.
+/// Formats a contingency table: a line per cluster, a column per class.
 pub fn contingency(counts: &[Vec<u64>], clusters: &[String], classes: &[String]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_keeps_within_the_width() {
+    fn a_summary_keeps_within_the_width() {
         let mut summary = Summary::new("a title that is longer than forty columns by a few words");
         summary.line("sizes", (100..130).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
         summary.warnings(&["something that takes more than one line to say at this width".into()]);

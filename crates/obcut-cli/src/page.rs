@@ -1,4 +1,4 @@
-//! The report of a run: the command that repeats it, and the file.
+//! The file of a report, and the command line that it shows.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use anyhow::bail;
 /// Checks that a report can be written, before any work is done for it.
 pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     if path.as_os_str() == "-" {
-        bail!(CliError::Usage("--report '-': a report is not printed; name a file".into()));
+        bail!(CliError::Usage("--report '-': a report cannot be printed; name a file".into()));
     }
     Ok(obcut_data::check_writable(path, force)?)
 }
 
-/// Writes a page to its file, if there is one.
+/// Writes a report to its file, if there is one.
 pub fn write(path: Option<&PathBuf>, page: Option<&str>, force: bool) -> anyhow::Result<()> {
     if let (Some(path), Some(page)) = (path, page) {
         obcut_data::write_atomic(path, force, |file| file.write_all(page.as_bytes()))?;
@@ -22,7 +22,7 @@ pub fn write(path: Option<&PathBuf>, page: Option<&str>, force: bool) -> anyhow:
     Ok(())
 }
 
-/// The command as it can be typed again, when its outputs are there already.
+/// The command line that repeats a run whose outputs exist already.
 pub fn command_line(arguments: &[OsString]) -> String {
     let words = arguments.iter().skip(1).map(|word| quoted(&word.to_string_lossy()));
     let force = if arguments.iter().any(|word| word == "--force") { None } else { Some("--force") };
@@ -30,7 +30,7 @@ pub fn command_line(arguments: &[OsString]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it for one.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

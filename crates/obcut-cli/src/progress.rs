@@ -11,9 +11,9 @@ use crate::args::OutputArgs;
 use crate::interrupt;
 use crate::output::number;
 
-/// Where a step has no end in sight.
+/// Template for a step of unknown length.
 const SPINNER: &str = "{spinner} {elapsed_precise} {wide_msg}";
-/// Where the most iterations are known.
+/// Template for a step with a maximum number of iterations.
 const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {wide_msg}";
 
 fn style(template: &str) -> ProgressStyle {
@@ -21,12 +21,12 @@ fn style(template: &str) -> ProgressStyle {
     style.progress_chars("=> ")
 }
 
-/// Watches a run for the user.
+/// Shows the progress of a run.
 pub struct Watch {
     bar: Option<ProgressBar>,
     verbose: u8,
     start: Instant,
-    /// Stage and restart that were shown last.
+    /// The last stage and restart that were shown.
     shown: Mutex<Option<(Stage, usize)>>,
 }
 
@@ -41,7 +41,7 @@ impl Watch {
         Self { bar, verbose: output.verbose, start: Instant::now(), shown: Mutex::new(None) }
     }
 
-    /// Tells what is done outside of a fit.
+    /// Shows a phase outside of a fit.
     pub fn phase(&self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_style(style(SPINNER));
@@ -52,7 +52,7 @@ impl Watch {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -103,7 +103,7 @@ impl Observer for Watch {
     }
 }
 
-/// One line of a fit's progress.
+/// Describes the progress of a fit in one line.
 fn describe(progress: &Progress) -> String {
     let Progress { stage, iteration, max_iterations, objective, restart } = progress;
     let mut text = stage.name().to_string();

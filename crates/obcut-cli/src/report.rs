@@ -1,4 +1,4 @@
-//! Facts that several commands tell, for people and as JSON.
+//! Facts that several commands report, in JSON and in summaries.
 
 mod explanation;
 
@@ -22,10 +22,10 @@ pub struct ClusterFacts {
     median: f64,
     largest: usize,
     sizes: Vec<usize>,
-    /// Sums of the sample weights, when there are such.
+    /// Sums of the sample weights, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<f64>>,
-    /// Rows that are marked as noise and count in no cluster, where a model marks such.
+    /// Number of rows that are marked as noise, if the model marks them. They belong to no cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<usize>,
 }
@@ -36,7 +36,7 @@ impl ClusterFacts {
         Self::new(RowLabels::of_clusters(labels).sizes(n_clusters))
     }
 
-    /// From the sizes.
+    /// Creates the facts from the sizes.
     pub fn new(sizes: Vec<usize>) -> Self {
         let n_clusters = sizes.len();
         let mut sorted = sizes.clone();
@@ -58,18 +58,18 @@ impl ClusterFacts {
         }
     }
 
-    /// With the sums of the sample weights.
+    /// Adds the sums of the sample weights.
     pub fn weighted(self, weights: Vec<f64>) -> Self {
         Self { weights: Some(weights), ..self }
     }
 
-    /// With the number of all rows, where a model marks some as noise.
+    /// Adds the number of noise rows, if the model marks them.
     pub fn marked(self, n_rows: usize, model: &obcut::Model) -> Self {
         let noise = n_rows - self.sizes.iter().sum::<usize>();
         Self { noise: model.noise_threshold().map(|_| noise), ..self }
     }
 
-    /// Two lines of a summary: the range, and all sizes when they are few.
+    /// Writes the range of the sizes, and all sizes if they are few.
     pub fn write(&self, name: &'static str, summary: &mut Summary) {
         let Self { count: k, smallest, median, largest, sizes, .. } = self;
         let text = format!(
@@ -89,7 +89,7 @@ impl ClusterFacts {
     }
 }
 
-/// Sample weights, when there are such.
+/// Facts on sample weights.
 #[derive(Debug, Serialize)]
 pub struct WeightFacts {
     sum: f64,
@@ -97,20 +97,20 @@ pub struct WeightFacts {
 }
 
 impl WeightFacts {
-    /// From the weights of all rows.
+    /// Creates the facts from the weights of all rows.
     pub fn new(weights: &[f64]) -> Self {
         let zero_rows = weights.iter().filter(|&&w| w == 0.0).count();
         Self { sum: weights.iter().sum(), zero_rows }
     }
 
-    /// One line of a summary.
+    /// Writes the sum and the number of zeros.
     pub fn write(&self, summary: &mut Summary) {
         let zero = plural(self.zero_rows, "row");
         summary.line("weights", format!("sum {}, {zero} with weight 0", output::number(self.sum)));
     }
 }
 
-/// Agreement with the truth, as fractions.
+/// Scores against true classes, as fractions.
 #[derive(Debug, Serialize)]
 pub struct ScoreFacts {
     nmi: f64,
@@ -120,7 +120,7 @@ pub struct ScoreFacts {
 }
 
 impl ScoreFacts {
-    /// Scores labels, -1 for noise, against classes of the same rows.
+    /// Scores labels against the classes of the same rows.
     pub fn new(labels: &RowLabels, truth: &Truth) -> anyhow::Result<Self> {
         // Noise counts as a cluster of its own.
         let noise = labels.labels().max().map_or(0, |last| last + 1);
@@ -130,19 +130,19 @@ impl ScoreFacts {
         Ok(Self { nmi, acc, purity, ari })
     }
 
-    /// Scores the labels of a table, if it has classes.
+    /// Scores the labels of a table, if it has true classes.
     pub fn of_table(labels: &Labels, table: &InputTable) -> anyhow::Result<Option<Self>> {
         let Some(truth) = &table.truth else { return Ok(None) };
         Self::new(&*labels.load()?, truth).map(Some)
     }
 
-    /// The same for a page.
+    /// The scores for a report.
     pub fn plain(&self) -> obcut_report::Scores {
         let Self { nmi, acc, purity, ari } = *self;
         obcut_report::Scores { nmi, acc, purity, ari }
     }
 
-    /// One line of a summary, in per cent.
+    /// Writes the scores in per cent.
     pub fn write(&self, summary: &mut Summary) {
         let Self { nmi, acc, purity, ari } = self;
         let percent = |x: f64| format!("{:.2}", 100.0 * x);
@@ -157,14 +157,14 @@ impl ScoreFacts {
     }
 }
 
-/// How a large table was read.
+/// Facts on the passes over a large table.
 #[derive(Debug, Serialize)]
 pub struct PassFacts {
     /// Rows of the table.
     rows: usize,
     #[serde(flatten)]
     trace: LargeTrace,
-    /// Bytes read from files, when it was read in pieces.
+    /// Number of bytes read from files, if the table was read in pieces.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_read: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,7 +172,7 @@ pub struct PassFacts {
 }
 
 impl PassFacts {
-    /// From the trace of a fit, if the table was large.
+    /// Creates the facts from the trace of a fit, if the table was large.
     pub fn new(table: &InputTable, trace: &Trace) -> Option<Self> {
         let source = match &table.rows {
             TableRows::InMemory(_) => None,
@@ -186,11 +186,11 @@ impl PassFacts {
         })
     }
 
-    /// A few lines of a summary.
+    /// Writes the passes and the rounds.
     pub fn write(&self, summary: &mut Summary) {
         let LargeTrace { core_rows, passes, moved, .. } = &self.trace;
         let mut text = format!(
-            "{} over {}, core of {}",
+            "{} over {}, coreset of {}",
             plural(*passes, "pass").replace("passs", "passes"),
             plural(self.rows, "row"),
             plural(*core_rows, "distinct row")
@@ -209,7 +209,7 @@ impl PassFacts {
     }
 }
 
-/// Seconds in all and per step.
+/// Seconds in total and per stage.
 #[derive(Debug, Serialize)]
 pub struct TimeFacts {
     total: f64,
@@ -217,18 +217,18 @@ pub struct TimeFacts {
     stages: Vec<(String, f64)>,
 }
 
-/// As an object whose keys keep their order.
+/// Serializes an object whose keys keep their order.
 fn in_order<S: Serializer>(stages: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(stages.iter().map(|(name, seconds)| (name, seconds)))
 }
 
 impl TimeFacts {
-    /// From the steps in order.
+    /// Creates the facts from the stages in order.
     pub fn new(total: f64, stages: Vec<(String, f64)>) -> Self {
         Self { total, stages }
     }
 
-    /// One line of a summary; steps below a hundredth of a second are left out.
+    /// Writes the seconds. Stages below 5 ms are omitted.
     pub fn write(&self, summary: &mut Summary) {
         let steps: Vec<String> = self
             .stages
@@ -242,7 +242,7 @@ impl TimeFacts {
     }
 }
 
-/// Threads that a setting of 0 stands for.
+/// The number of threads that a setting means; 0 means all.
 pub fn threads(setting: usize) -> usize {
     match setting {
         0 => {
@@ -255,19 +255,19 @@ pub fn threads(setting: usize) -> usize {
     }
 }
 
-/// Two columns of one length, or a message with both lengths.
+/// Checks that labels and classes have the same length.
 pub fn same_length(labels: usize, truth: usize) -> Result<(), CliError> {
     if labels == truth {
         return Ok(());
     }
     Err(CliError::Data(format!(
-        "{} labels cannot be compared with {} classes; both files need one entry for every row",
+        "{} labels cannot be compared with {} classes; both files need one entry per row",
         count(labels),
         count(truth)
     )))
 }
 
-/// Rows per pair of cluster and class: a line per cluster, a column per class.
+/// Counts the rows of every pair of cluster and class: a row per cluster, a column per class.
 pub fn contingency(labels: &[u32], n_clusters: usize, truth: &Truth) -> Vec<Vec<u64>> {
     let mut counts = vec![vec![0; truth.names.len()]; n_clusters];
     for (&label, &class) in labels.iter().zip(&truth.codes) {

@@ -47,13 +47,49 @@ fn bad_options(options: &str) -> String {
 }
 
 #[test]
-fn nan() {
-    let table = npy(4, 3, |i| if i == 5 || i == 7 { f64::NAN } else { i as f64 });
-    insta::assert_snapshot!(bad_table("x.npy", table));
-    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3,nan\n5,6\n"));
-    insta::assert_snapshot!(bad_table("x.csv", "1,2\n3,nan\n5,6\n"));
-    // Rows of two lines: then rows are counted.
-    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,\"2\n\"\n3,nan\n5,6\n"));
+fn tables_that_cannot_be_clustered() {
+    let counted = |special: &'static [usize], value: f64| {
+        npy(4, 3, move |i| if special.contains(&i) { value } else { i as f64 })
+    };
+    let truncated = npy(50, 3, |i| i as f64);
+    let png: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe";
+    for (name, file, content) in [
+        ("nan", "x.npy", &counted(&[5, 7], f64::NAN)[..]),
+        ("nan-2", "x.csv", b"a,b\n1,2\n3,nan\n5,6\n"),
+        ("nan-3", "x.csv", b"1,2\n3,nan\n5,6\n"),
+        // Rows of two lines: then rows are counted.
+        ("nan-4", "x.csv", b"a,b\n1,\"2\n\"\n3,nan\n5,6\n"),
+        ("infinity", "x.npy", &counted(&[9], f64::INFINITY)),
+        ("ragged_rows", "x.csv", b"a,b\n1,2\n3\n5,6\n"),
+        ("text_in_a_number_column", "x.csv", b"a,b\n1,2\n3,four\n5,6\n"),
+        ("an_empty_cell", "x.csv", b"a,b\n1,2\n3,\n5,6\n"),
+        ("an_empty_file", "x.csv", b""),
+        ("an_empty_file-2", "x.csv", b"a,b,c\n"),
+        ("an_empty_file-3", "x.npy", b""),
+        ("a_binary_file_named_csv", "x.csv", png),
+        ("a_binary_file_named_csv-2", "x.csv", &npy(2, 2, |i| i as f64)),
+        ("a_truncated_npy_file", "x.npy", &truncated[..truncated.len() - 100]),
+        ("too_few_distinct_rows", "x.csv", b"a,b\n1,2\n1,2\n1,2\n"),
+    ] {
+        insta::assert_snapshot!(name, bad_table(file, content));
+    }
+}
+
+#[test]
+fn options_that_cannot_be_used() {
+    for (name, options) in [
+        ("no_clusters", "-k 0"),
+        ("more_clusters_than_rows", "-k 31"),
+        ("fewer_anchors_than_clusters", "-k 5 --anchors 4"),
+        ("settings_out_of_range", "-k 3 --lambda -1"),
+        ("settings_out_of_range-2", "-k 3 --lambda nan"),
+        ("settings_out_of_range-3", "-k 3 --neighbors 0"),
+        ("settings_out_of_range-4", "-k 3 --n-init 0"),
+        ("an_unknown_start", "-k 3 --init spectrl"),
+        ("an_unknown_column", "-k 3 --truth clas"),
+    ] {
+        insta::assert_snapshot!(name, bad_options(options));
+    }
 }
 
 /// The file's own columns are named, whatever was left out.
@@ -65,79 +101,6 @@ fn nan_among_chosen_columns() {
     insta::assert_snapshot!(refused(&folder, args, 3));
     folder.write("x.npy", npy(4, 3, |i| if i == 5 { f64::NAN } else { i as f64 }));
     insta::assert_snapshot!(refused(&folder, "cluster x.npy -k 2 --drop 0 -o out.npy", 3));
-}
-
-#[test]
-fn infinity() {
-    let table = npy(4, 3, |i| if i == 9 { f64::INFINITY } else { i as f64 });
-    insta::assert_snapshot!(bad_table("x.npy", table));
-}
-
-#[test]
-fn ragged_rows() {
-    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3\n5,6\n"));
-}
-
-#[test]
-fn text_in_a_number_column() {
-    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3,four\n5,6\n"));
-}
-
-#[test]
-fn an_empty_cell() {
-    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n3,\n5,6\n"));
-}
-
-#[test]
-fn an_empty_file() {
-    insta::assert_snapshot!(bad_table("x.csv", ""));
-    insta::assert_snapshot!(bad_table("x.csv", "a,b,c\n"));
-    insta::assert_snapshot!(bad_table("x.npy", ""));
-}
-
-#[test]
-fn a_binary_file_named_csv() {
-    insta::assert_snapshot!(bad_table("x.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe"));
-    insta::assert_snapshot!(bad_table("x.csv", npy(2, 2, |i| i as f64)));
-}
-
-#[test]
-fn a_truncated_npy_file() {
-    let table = npy(50, 3, |i| i as f64);
-    insta::assert_snapshot!(bad_table("x.npy", &table[..table.len() - 100]));
-}
-
-#[test]
-fn too_few_distinct_rows() {
-    insta::assert_snapshot!(bad_table("x.csv", "a,b\n1,2\n1,2\n1,2\n"));
-}
-
-#[test]
-fn no_clusters() {
-    insta::assert_snapshot!(bad_options("-k 0"));
-}
-
-#[test]
-fn more_clusters_than_rows() {
-    insta::assert_snapshot!(bad_options("-k 31"));
-}
-
-#[test]
-fn fewer_anchors_than_clusters() {
-    insta::assert_snapshot!(bad_options("-k 5 --anchors 4"));
-}
-
-#[test]
-fn settings_out_of_range() {
-    insta::assert_snapshot!(bad_options("-k 3 --lambda -1"));
-    insta::assert_snapshot!(bad_options("-k 3 --lambda nan"));
-    insta::assert_snapshot!(bad_options("-k 3 --neighbors 0"));
-    insta::assert_snapshot!(bad_options("-k 3 --n-init 0"));
-}
-
-#[test]
-fn an_unknown_start() {
-    insta::assert_snapshot!(bad_options("-k 3 --init spectrl"));
 }
 
 #[test]
@@ -162,11 +125,6 @@ fn negative_weights() {
     folder.write("x.csv", "a,b,w\n1,2,1\n3,4,-2\n5,6,1\n");
     let args = "cluster x.csv -k 2 --weights w -o out.csv";
     insta::assert_snapshot!(refused(&folder, args, 3));
-}
-
-#[test]
-fn an_unknown_column() {
-    insta::assert_snapshot!(bad_options("-k 3 --truth clas"));
 }
 
 #[test]

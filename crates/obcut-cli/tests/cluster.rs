@@ -98,10 +98,10 @@ fn k_can_be_chosen_and_the_result_explained() {
     assert_eq!(model["explanation"]["tried"].as_array().unwrap().len(), tried.len());
     let wrong = folder.run("cluster missing.csv -k 9-3");
     assert_eq!(wrong.code, 2);
-    assert!(wrong.stderr.contains("from 9 to 3"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("found 9 to 3"), "{}", wrong.stderr);
     let wrong = folder.run("cluster missing.csv -k many");
     assert_eq!(wrong.code, 2);
-    assert!(wrong.stderr.contains("nor a range like 5-30"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("or a range like 5-30"), "{}", wrong.stderr);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which columns of a table are features, truth and weights.
+//! Selection of the columns for features, truth and weights.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::message::{hint_for, list_of, shorten};
 use crate::values::Real;
 use crate::{Dataset, Format, LoadOptions, Truth};
 
-/// Columns by role, as numbers from 0.
+/// Columns by role, as indices from 0.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Selection {
     pub features: Vec<usize>,
@@ -18,14 +18,14 @@ pub(crate) struct Selection {
     pub weights: Option<usize>,
 }
 
-/// What is read beside the features.
+/// Truth and weights, read beside the features.
 #[derive(Default)]
 pub(crate) struct Roles {
     pub truth: TruthBuilder,
     pub weights: Vec<f64>,
 }
 
-/// A table's columns while the user's words for them are looked up.
+/// The columns of a table, by name or index.
 struct Columns<'a> {
     source_name: &'a str,
     names: Option<&'a [String]>,
@@ -33,7 +33,7 @@ struct Columns<'a> {
 }
 
 impl Selection {
-    /// The table of rows whose values, classes and weights were read.
+    /// Creates a table from values, classes and weights that were read.
     pub(crate) fn read_rows<T: Real>(
         self,
         source_name: &str,
@@ -109,7 +109,7 @@ impl Selection {
 }
 
 impl Selection {
-    /// Looks up columns without names, unless all of them are features.
+    /// Looks up columns without names. `None` if all of them are features.
     pub(crate) fn if_wanted(
         source_name: &str,
         n_cols: usize,
@@ -119,7 +119,7 @@ impl Selection {
             || !options.drop.is_empty()
             || options.truth.is_some()
             || options.weights.is_some();
-        // Not only faster: a sparse matrix may claim more columns than a list of them could hold.
+        // A sparse matrix may have more columns than fit in a list.
         if !wants {
             return Ok(None);
         }
@@ -127,7 +127,7 @@ impl Selection {
     }
 }
 
-/// One column by name, else by number from 0.
+/// Finds a column by name, else by index from 0.
 pub(crate) fn find_column(
     source_name: &str,
     names: Option<&[String]>,
@@ -142,7 +142,7 @@ impl Columns<'_> {
         column_name(self.names, j)
     }
 
-    /// One column by name, else by number.
+    /// Finds a column by name, else by index.
     fn find(&self, word: &str) -> Result<usize, Error> {
         if let Some(j) = self.names.and_then(|names| names.iter().position(|name| name == word)) {
             return Ok(j);
@@ -153,7 +153,7 @@ impl Columns<'_> {
         }
     }
 
-    /// One column, or a range of numbers with both ends included.
+    /// Finds a column, or a range of indices that includes both ends.
     fn find_all(&self, word: &str) -> Result<std::ops::Range<usize>, Error> {
         let error = match self.find(word) {
             Ok(j) => return Ok(j..j + 1),
@@ -168,7 +168,7 @@ impl Columns<'_> {
         }
     }
 
-    /// The columns of a model, by name only: a number could be any column.
+    /// Finds the columns of a model, by name only: an index could be any column.
     fn needed(
         &self,
         names: &[String],
@@ -177,7 +177,7 @@ impl Columns<'_> {
         is_chosen: Option<&[bool]>,
     ) -> Result<Vec<usize>, Error> {
         let is_left = |j: usize| !is_out[j] && is_chosen.is_none_or(|is_in| is_in[j]);
-        // Columns that share a name are taken in turn.
+        // Columns with the same name are taken in order.
         let mut left: HashMap<&str, Vec<usize>> = HashMap::new();
         for j in (0..names.len()).rev().filter(|&j| is_left(j)) {
             left.entry(&names[j]).or_default().push(j);
@@ -187,7 +187,7 @@ impl Columns<'_> {
                 return Ok(j);
             }
             let hint = match names.iter().position(|other| other == name) {
-                Some(j) if is_out[j] => "it is left out with `drop`".to_string(),
+                Some(j) if is_out[j] => "it is excluded with `drop`".to_string(),
                 Some(j) if !is_left(j) => "it is not among `columns`".to_string(),
                 Some(_) => "the model has more columns of this name".to_string(),
                 None => list_of(names),
@@ -209,12 +209,12 @@ impl Columns<'_> {
     }
 }
 
-/// A column's name, or its number if it has none.
+/// The name of a column, or its index if it has none.
 pub(crate) fn column_name(names: Option<&[String]>, j: usize) -> String {
     names.and_then(|names| names.get(j)).cloned().unwrap_or_else(|| j.to_string())
 }
 
-/// Takes the chosen columns out of a matrix without names; truth and weights are columns too.
+/// Splits a matrix without names into features, truth and weights.
 pub(crate) fn dataset_by_columns(
     source_name: &str,
     matrix: Matrix,
@@ -244,12 +244,12 @@ pub(crate) fn dataset_by_columns(
     Ok(data)
 }
 
-/// A table needs a row and a column; what comes later may rely on it.
+/// Checks that a table has a row and a column.
 pub(crate) fn check_not_empty(source_name: &str, matrix: &Matrix) -> Result<(), Error> {
     check_shape(source_name, matrix.n_rows(), matrix.n_cols())
 }
 
-/// As [`check_not_empty`], before there is a matrix.
+/// Like [`check_not_empty`], for a shape.
 pub(crate) fn check_shape(source_name: &str, n_rows: usize, n_cols: usize) -> Result<(), Error> {
     if n_rows == 0 || n_cols == 0 {
         return Err(Error::NoRows { source_name: source_name.to_string(), n_rows, n_cols });
@@ -257,7 +257,7 @@ pub(crate) fn check_shape(source_name: &str, n_rows: usize, n_cols: usize) -> Re
     Ok(())
 }
 
-/// One column, in double precision.
+/// A column in double precision.
 fn column(matrix: &Matrix, j: usize) -> Vec<f64> {
     fn of_rows<T: Real>(x: &Csr<T>, j: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.offsets.len() - 1];
@@ -281,7 +281,7 @@ fn column(matrix: &Matrix, j: usize) -> Vec<f64> {
     }
 }
 
-/// The matrix with only the columns named, in that order.
+/// The matrix with only the given columns, in this order.
 fn take(matrix: Matrix, keep: &[usize]) -> Matrix {
     fn dense<T: Copy>(values: &[T], n_cols: usize, keep: &[usize]) -> Vec<T> {
         values.chunks_exact(n_cols).flat_map(|row| keep.iter().map(|&j| row[j])).collect()
@@ -371,7 +371,7 @@ mod tests {
             "t.csv has no column '3', which the model needs; there are 5: id, a, b, c, class"
         );
         let dropped = LoadOptions { drop: words(&["a"]), ..options.clone() };
-        assert!(message(&dropped).ends_with("it is left out with `drop`"));
+        assert!(message(&dropped).ends_with("it is excluded with `drop`"));
         let chosen = LoadOptions { columns: Some(words(&["1-2"])), ..options.clone() };
         assert!(
             message(&chosen).ends_with("'c', which the model needs; it is not among `columns`")
@@ -384,7 +384,7 @@ mod tests {
         let twice = LoadOptions { needed: words(&["a", "a", "b"]), ..LoadOptions::default() };
         assert_eq!(Selection::new("t", Some(&names), 3, &twice).unwrap().features, [0, 2, 1]);
         assert!(message(&twice).ends_with("the model has more columns of this name"));
-        // Without names on either side the place counts.
+        // Without names on either side the position counts.
         assert_eq!(Selection::new("t", None, 2, &options).unwrap().features, [0, 1]);
     }
 

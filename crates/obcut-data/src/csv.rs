@@ -1,8 +1,8 @@
-//! Tables of text: CSV and TSV.
+//! CSV and TSV files.
 //!
-//! The first line holds names if none of its cells is a number, or if a cell that is none stands
-//! above one that is. So `5.1,3.5,setosa` above `4.9,3.0,setosa` is data: tables of this field
-//! often have a class in words and no header.
+//! The first line is a header if none of its cells is a number, or if a cell that is not a number is above
+//! one that is. So `5.1,3.5,setosa` above `4.9,3.0,setosa` is data: such tables often have classes in words and
+//! no header.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::source::Input;
 use crate::values::Real;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
-/// An open table of text, past its header.
+/// An open CSV file, after its header.
 struct CsvTable {
     source_name: String,
     reader: Reader<Box<dyn BufRead>>,
-    /// Whether lines end with two bytes, of which the reader takes the second for the start of the next.
+    /// Whether lines end with two bytes; the reader counts the second one to the next line.
     is_crlf: bool,
     names: Option<Vec<String>>,
     n_cols: usize,
-    /// Records that were read to tell a header from data, last first.
+    /// Records that were read to detect the header, in reverse order.
     pending: Vec<ByteRecord>,
 }
 
@@ -40,7 +40,7 @@ impl CsvTable {
         let mut table = Self {
             reader: ReaderBuilder::new()
                 .has_headers(false)
-                // Ragged rows get our own message.
+                // Rows of another length get an error of this crate.
                 .flexible(true)
                 .delimiter(delimiter)
                 .buffer_capacity(1 << 18)
@@ -77,7 +77,7 @@ impl CsvTable {
         Ok(())
     }
 
-    /// The next record with the right number of cells, or none.
+    /// Reads the next record and checks its number of cells.
     fn next(&mut self, record: &mut ByteRecord) -> Result<bool, Error> {
         if let Some(pending) = self.pending.pop() {
             *record = pending;
@@ -110,7 +110,7 @@ impl CsvTable {
         Ok(found)
     }
 
-    /// A cell as text.
+    /// Reads a cell as text.
     fn text<'a>(&self, record: &ByteRecord, cell: &'a [u8]) -> Result<&'a str, Error> {
         std::str::from_utf8(cell).map(str::trim).map_err(|_| Error::NotText {
             source_name: self.source_name.clone(),
@@ -119,7 +119,7 @@ impl CsvTable {
         })
     }
 
-    /// A cell as a number.
+    /// Reads a cell as a number.
     fn number(&self, record: &ByteRecord, j: usize) -> Result<f64, Error> {
         let cell = &record[j];
         // Most cells need no trimming, and std checks UTF-8 far faster than it parses numbers.
@@ -136,12 +136,12 @@ impl CsvTable {
     }
 }
 
-/// The line a record starts on, from 1.
+/// The line where a record starts, from 1.
 fn line_of(record: &ByteRecord) -> u64 {
     record.position().map_or(0, csv::Position::line)
 }
 
-/// What parts the cells of the first line.
+/// The delimiter of the first line.
 fn sniff(head: &[u8], format: Format) -> u8 {
     if format == Format::Tsv {
         return b'\t';
@@ -155,19 +155,19 @@ fn is_number(cell: &[u8]) -> bool {
     std::str::from_utf8(cell).is_ok_and(|text| text.trim().parse::<f64>().is_ok())
 }
 
-/// An empty cell is neither a number nor a word.
+/// Whether a cell is text. An empty cell is neither text nor a number.
 fn is_word(cell: &[u8]) -> bool {
     !cell.trim_ascii().is_empty() && !is_number(cell)
 }
 
-/// See the module's words. An empty cell speaks for neither side.
+/// Whether the first line is a header; see the documentation of the module. Empty cells are ignored.
 fn is_header(first: &ByteRecord, second: &ByteRecord) -> bool {
     first.iter().any(is_word)
         && (!first.iter().any(is_number)
             || first.iter().zip(second).any(|(above, below)| is_word(above) && is_number(below)))
 }
 
-/// The chosen columns of a table, some rows at a time.
+/// Reads the chosen columns of a table in batches of rows.
 pub(crate) struct CsvRows {
     table: CsvTable,
     pub selection: Selection,
@@ -175,11 +175,11 @@ pub(crate) struct CsvRows {
     pub n_rows: usize,
     first_line: Option<u64>,
     one_line_each: bool,
-    /// Bytes taken from the source so far.
+    /// Number of bytes read from the source so far.
     pub taken: Arc<AtomicU64>,
 }
 
-/// Numbers read at a time.
+/// Number of values that are read at a time.
 const BATCH: usize = 1 << 16;
 
 impl CsvRows {
@@ -193,7 +193,7 @@ impl CsvRows {
         Ok(Self { table, selection, record, n_rows, first_line, one_line_each, taken })
     }
 
-    /// Appends the numbers of the next rows; their count, 0 at the end.
+    /// Appends the values of the next rows and returns the number of rows, 0 at the end.
     pub(crate) fn batch<T: Real>(
         &mut self,
         values: &mut Vec<T>,
@@ -227,13 +227,13 @@ impl CsvRows {
         Some(self.selection.features.iter().map(|&j| names[j].clone()).collect())
     }
 
-    /// Line of the first row, if every row so far is the line after the one before.
+    /// Line of the first row, if every row so far is one line.
     pub(crate) fn first_line(&self) -> Option<u64> {
         self.first_line.filter(|_| self.one_line_each)
     }
 
-    /// Rows in the first bytes of the text, and the bytes they take; the last value tells
-    /// whether these are all.
+    /// Reads rows up to a number of bytes. Returns the number of rows and of bytes, and whether these are all
+    /// rows.
     pub(crate) fn sample(mut self, n_bytes: u64) -> Result<(u64, u64, bool), Error> {
         let mut n_rows = 0;
         let mut start = None;
@@ -251,7 +251,7 @@ impl CsvRows {
     }
 }
 
-/// Reads a table; numbers come in double precision if not asked otherwise.
+/// Reads a table, by default in double precision.
 pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     match options.single {
         Some(true) => load_as::<f32>(input, options),
@@ -272,10 +272,10 @@ fn load_as<T: Real>(input: Input, options: &LoadOptions) -> Result<Dataset, Erro
     Ok(Dataset { feature_names, first_line, ..data })
 }
 
-/// Rows whose cells tell which columns are text.
+/// Number of rows that are searched for columns of text.
 const LOOK: usize = 1000;
 
-/// Counts the rows; only the cells of the first are looked at.
+/// Counts the rows. Only the cells of the first rows are parsed.
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
     let format = input.format;
     let mut table = CsvTable::open(input, options.header, options.delimiter)?;
@@ -295,14 +295,14 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
     })
 }
 
-/// One class per row from the column named; the other cells are not looked at.
+/// Reads one class per row from the named column. The other cells are not parsed.
 pub(crate) fn load_truth(input: Input, word: &str, options: &LoadOptions) -> Result<Truth, Error> {
     let table = CsvTable::open(input, options.header, options.delimiter)?;
     let j = find_column(&table.source_name, table.names.as_deref(), table.n_cols, word)?;
     read_truth(table, j)
 }
 
-/// One class per row: the only column, or the one called `label`.
+/// Reads one class per row from the only column, or from the column `label`.
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let table = CsvTable::open(input, None, None)?;
     let named = |names: &Vec<String>| names.iter().position(|name| name == "label");
@@ -376,7 +376,7 @@ mod tests {
             "t.csv, line 3: 3 cells where the first line has 2; check quotes and delimiters"
         );
         let text = message("a,b\n1,2\n3,red\n");
-        assert!(text.starts_with("t.csv, line 3, column 'b': 'red' is no number"), "{text}");
+        assert!(text.starts_with("t.csv, line 3, column 'b': 'red' is not a number"), "{text}");
         for text in ["a,b\r\n1,2\r\n3,red\r\n", "0,1\r\n1,2\r\n3,red\r\n"] {
             let text = message(text);
             assert!(text.starts_with("t.csv, line 3, column"), "{text}");

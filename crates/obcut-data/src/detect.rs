@@ -1,4 +1,4 @@
-//! Which format a file has: by suffix, by the user's word, and by its first bytes.
+//! Detection of the format of a file: by the user's choice, by the file extension, and by the first bytes.
 
 use std::fmt;
 use std::path::Path;
@@ -8,12 +8,12 @@ use serde::{Serialize, Serializer};
 
 use crate::error::Error;
 
-/// The formats of tables, after `.gz` or `.zst` is taken off.
+/// The formats of tables. Files may also be compressed as `.gz` or `.zst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Text with commas (or semicolons).
+    /// Text separated by commas or semicolons.
     Csv,
-    /// Text with tabs.
+    /// Text separated by tabs.
     Tsv,
     /// One NumPy array.
     Npy,
@@ -23,7 +23,7 @@ pub enum Format {
     Parquet,
     /// MATLAB 5 to 7.
     Mat,
-    /// `target index:value ...` lines, as LIBSVM has them.
+    /// Lines of `target index:value ...`, as in LIBSVM.
     Svmlight,
     /// MatrixMarket.
     MatrixMarket,
@@ -34,7 +34,7 @@ impl Format {
     pub(crate) const NAMES: &'static str =
         "csv, tsv, npy, npz, parquet, mat, svmlight, matrixmarket";
 
-    /// The word for `--format`.
+    /// The name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -48,10 +48,10 @@ impl Format {
         }
     }
 
-    /// The format that a file's suffix tells.
+    /// Determines the format by the file extension.
     ///
     /// # Errors
-    /// When the suffix is unknown or missing.
+    /// When the extension is unknown or missing.
     pub fn from_path(path: &Path) -> Result<Self, Error> {
         let suffix = inner_suffix(path);
         match suffix.as_str() {
@@ -71,7 +71,7 @@ impl Format {
     }
 }
 
-/// The suffix in lower case, with a compression suffix taken off first.
+/// The file extension in lower case, without that of a compression.
 pub(crate) fn inner_suffix(path: &Path) -> String {
     let suffix_of = |path: &Path| {
         path.extension().and_then(|s| s.to_str()).map(str::to_ascii_lowercase).unwrap_or_default()
@@ -106,22 +106,22 @@ impl FromStr for Format {
     }
 }
 
-/// What the first bytes of a file give away.
+/// The kind of a file, detected from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Magic {
-    /// One of ours.
+    /// A format of tables.
     Known(Format),
-    /// HDF5, which MATLAB calls v7.3.
+    /// HDF5, also MAT v7.3.
     Hdf5,
     Gzip,
     Zstd,
     Utf16,
-    /// A known format that holds no table for us, by name.
+    /// Another known format, by name.
     Foreign(&'static str),
 }
 
 impl Magic {
-    /// Looks at the first bytes; 128 of them suffice.
+    /// Detects the kind from the first bytes; 128 are enough.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         let known: [(&[u8], Self); 16] = [
             (b"\x93NUMPY", Self::Known(Format::Npy)),
@@ -144,13 +144,13 @@ impl Magic {
         if let Some((_, magic)) = known.iter().find(|(bytes, _)| head.starts_with(bytes)) {
             return Some(*magic);
         }
-        // A MAT file has free text first; its byte-order mark sits at the end of the header.
+        // A MAT file starts with free text; its byte-order mark is at the end of the header.
         let mark = head.get(124..128)?;
         let is_mat = mark == b"\x00\x01IM" || mark == b"\x01\x00MI";
         is_mat.then_some(Self::Known(Format::Mat))
     }
 
-    /// "looks like ...; do ..." for a message.
+    /// What a file looks like and the remedy, for a message.
     fn advice(self) -> String {
         match self {
             Self::Known(Format::Npz) => {
@@ -158,16 +158,17 @@ impl Magic {
             }
             Self::Known(format) => format!("it looks like a {format} file; use `format={format}`"),
             Self::Hdf5 => "it looks like an HDF5 (MAT v7.3) file; save it with -v7".to_string(),
-            Self::Gzip => "it looks like gzip inside gzip; unpack it first".to_string(),
-            Self::Zstd => "it looks like zstd inside a packed file; unpack it first".to_string(),
+            Self::Gzip => "it looks like gzip inside gzip; decompress it first".to_string(),
+            Self::Zstd => {
+                "it looks like zstd inside a compressed file; decompress it first".to_string()
+            }
             Self::Utf16 => "it looks like UTF-16 text; save it as UTF-8".to_string(),
             Self::Foreign(what) => format!("it looks like {what}; convert it to CSV or NPY"),
         }
     }
 }
 
-/// Checks the first bytes against the format before a reader sees them: a reader could only
-/// say that it is confused.
+/// Checks that the first bytes match the format, for a better message than that of a reader.
 pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Result<(), Error> {
     if head.is_empty() {
         return Err(Error::Empty { source_name: source_name.to_string() });
@@ -176,7 +177,7 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
     if magic == Some(Magic::Hdf5) && format == Format::Mat {
         return Err(Error::unsupported(
             source_name,
-            "MAT v7.3 (HDF5) files are not read; save it with -v7 in MATLAB, or as NPZ",
+            "MAT v7.3 (HDF5) files are not supported; save it with -v7 in MATLAB, or as NPZ",
         ));
     }
     if format.is_text() {
@@ -184,7 +185,7 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
     }
     let is_right = match magic {
         Some(Magic::Known(Format::MatrixMarket)) => format == Format::MatrixMarket,
-        // Other texts have no mark, and a column may well be called PAR1.
+        // Text has no magic bytes, and a column may be called PAR1.
         _ if format.is_text() => format != Format::MatrixMarket,
         found => found == Some(Magic::Known(format)),
     };
@@ -194,10 +195,10 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
     if format == Format::Mat && is_mat4(head) {
         return Err(Error::unsupported(
             source_name,
-            "MAT v4 files are not read; save it with -v7 in MATLAB, or as NPZ",
+            "MAT v4 files are not supported; save it with -v7 in MATLAB, or as NPZ",
         ));
     }
-    // A prefix of a MAT header is a cut file rather than a foreign one.
+    // A prefix of a MAT header is a truncated file, not another format.
     let is_cut = head.len() < 128 && (format == Format::Mat && head.starts_with(b"MATLAB 5.0"));
     if is_cut {
         return Err(Error::damaged(source_name, "the file ends inside its header"));
@@ -207,25 +208,26 @@ pub(crate) fn check_head(source_name: &str, head: &[u8], format: Format) -> Resu
         expected: format,
         found: match magic {
             Some(magic) => magic.advice(),
-            None => "its first bytes are not those of the format: it is another format, or damaged"
-                .to_string(),
+            None => {
+                "its first bytes do not match: it has another format, or is damaged".to_string()
+            }
         },
     })
 }
 
-/// Whether the bytes can start a MAT v4 file: type (below 5000), rows, columns, 0 or 1 for
-/// complex, length of a name. No mark tells it for sure.
+/// Whether the bytes can start a MAT v4 file: type (below 5000), rows, columns, 0 or 1 for complex, length of a
+/// name. The format has no magic bytes.
 fn is_mat4(head: &[u8]) -> bool {
     let words: Vec<u32> =
         head.as_chunks().0.iter().take(5).map(|&word| u32::from_le_bytes(word)).collect();
     matches!(words[..], [kind, _, _, 0 | 1, n_name] if kind < 5000 && (1..256).contains(&n_name))
 }
 
-/// Text must be UTF-8 without NUL, as far as the head shows.
+/// Checks that the first bytes are UTF-8 text without NUL.
 fn check_text(source_name: &str, head: &[u8], magic: Option<Magic>) -> Result<(), Error> {
     let problem = match std::str::from_utf8(head) {
         Ok(_) => None,
-        // The head may end inside a character.
+        // The first bytes may end inside a character.
         Err(e) if e.error_len().is_none() => None,
         Err(e) => Some(format!(
             "byte 0x{:02x} at {} is not UTF-8",

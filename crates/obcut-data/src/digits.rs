@@ -1,4 +1,4 @@
-//! The data set that is shipped: handwritten digits (see `data/README.md` for the credit).
+//! The handwritten digits that come with the crate; `data/README.md` names their authors.
 
 use std::io::Read;
 
@@ -6,17 +6,17 @@ use flate2::read::GzDecoder;
 use obcut::Matrix;
 use obcut::synthetic::Labelled;
 
-/// The digits as packed CSV: 64 pixels and the class.
+/// The digits as compressed CSV: 64 pixels and the class.
 pub const DIGITS_CSV_GZ: &[u8] = include_bytes!("../data/digits.csv.gz");
 
-/// The digits as CSV text, with a header.
+/// Returns the digits as CSV text with a header.
 pub fn digits_csv() -> String {
     let mut text = String::new();
     GzDecoder::new(DIGITS_CSV_GZ).read_to_string(&mut text).expect("a test unpacks the same bytes");
     text
 }
 
-/// The digits: 1,797 rows of 64 pixels from 0 to 16, and the class of each.
+/// Returns the digits: 1,797 rows of 64 pixels from 0 to 16, and their classes.
 pub fn digits() -> Labelled {
     let (mut values, mut labels) = (Vec::new(), Vec::new());
     for line in digits_csv().lines().skip(1) {

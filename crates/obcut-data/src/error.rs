@@ -1,68 +1,68 @@
-//! What can be wrong with a file: one variant per cause, one line per message, and what to do.
+//! Errors of reading and writing files: a variant per cause, with a message of one line and a remedy.
 
 use std::io;
 
 use crate::detect::Format;
 use crate::message::shorten;
 
-/// Any failure of reading or writing a file. `source_name` is the file as the user named it.
+/// An error of reading or writing a file. `source_name` is the name that the user gave to the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    // --- what was asked for cannot be done: usage ---
-    /// The file is not there.
+    // --- the request cannot be met: usage ---
+    /// The file does not exist.
     #[error("{source_name}: no such file")]
     NotFound {
         /// The file.
         source_name: String,
     },
-    /// A folder where a file is needed.
-    #[error("{source_name} is a folder; name a file in it")]
+    /// A folder was given instead of a file.
+    #[error("{source_name} is a folder; give a file in it")]
     IsDirectory {
         /// The folder.
         source_name: String,
     },
-    /// A suffix that tells no format.
-    #[error("{source_name}: the suffix tells no format; give `format`, one of {}", Format::NAMES)]
+    /// The file extension is unknown.
+    #[error("{source_name}: unknown file extension; give `format`, one of {}", Format::NAMES)]
     UnknownSuffix {
         /// The file.
         source_name: String,
     },
-    /// A word that names no format.
+    /// The name of a format is unknown.
     #[error("unknown format '{word}'; choose one of {}", Format::NAMES)]
     UnknownFormat {
         /// The word.
         word: String,
     },
-    /// A column that is not in the table.
+    /// A column is not in the table.
     #[error("{source_name} has no column '{column}'; {hint}")]
     NoColumn {
         /// The file.
         source_name: String,
-        /// The column asked for.
+        /// The requested column.
         column: String,
-        /// The nearest name, or what there is.
+        /// The nearest name, or the names that exist.
         hint: String,
     },
-    /// A column of a model that is not in the table, or was left out.
+    /// A column of a model is not in the table, or was excluded.
     #[error("{source_name} has no column '{column}', which the model needs; {hint}")]
     NeededColumn {
         /// The file.
         source_name: String,
         /// The column of the model.
         column: String,
-        /// What there is, or why it is not used.
+        /// The names that exist, or why the column is not used.
         hint: String,
     },
-    /// One column in two roles.
-    #[error("column '{column}' is {role} and a feature at once; take it out of `columns`")]
+    /// A column has two roles.
+    #[error("column '{column}' is both {role} and a feature; remove it from `columns`")]
     TwoRoles {
         /// The column.
         column: String,
         /// `the truth` or `the weights`.
         role: &'static str,
     },
-    /// A column chosen twice.
+    /// A column was chosen twice.
     #[error("column '{column}' is chosen twice; name it once in `columns`")]
     ChosenTwice {
         /// The column.
@@ -74,25 +74,25 @@ pub enum Error {
         /// The file.
         source_name: String,
     },
-    /// An array that is not in the file.
+    /// An array is not in the file.
     #[error("{source_name} has no array '{variable}'; {hint}")]
     NoVariable {
         /// The file.
         source_name: String,
-        /// The array asked for.
+        /// The requested array.
         variable: String,
-        /// What there is.
+        /// The arrays that exist.
         hint: String,
     },
-    /// Several arrays could be the features, or none.
-    #[error("{source_name}: cannot tell which array holds the features; {hint}")]
+    /// Several arrays, or none, could be the features.
+    #[error("{source_name}: cannot determine the array of features; {hint}")]
     WhichVariable {
         /// The file.
         source_name: String,
-        /// What there is, and how to choose.
+        /// The arrays that exist, and how to choose.
         hint: String,
     },
-    /// An option that the format has no use for.
+    /// An option does not apply to the format.
     #[error("{source_name}: {option} cannot be used with {format} files; {hint}")]
     Option {
         /// The file.
@@ -104,32 +104,32 @@ pub enum Error {
         /// What to do instead.
         hint: &'static str,
     },
-    /// Built without the format.
+    /// The program was built without the format.
     #[error("{source_name}: this build cannot handle {format} files; {hint}")]
     NotBuilt {
         /// The file.
         source_name: String,
         /// The format.
         format: Format,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
-    /// The output is there already.
+    /// The output exists already.
     #[error("{path} exists; use `overwrite=true` to replace it")]
     OutputExists {
         /// The output.
         path: String,
     },
-    /// An output with a suffix that tells no format.
-    #[error("{path}: the suffix tells no output format; use one of {choices}")]
+    /// The file extension of an output is unknown.
+    #[error("{path}: unknown file extension for the output; use one of {choices}")]
     OutputSuffix {
         /// The output.
         path: String,
-        /// Known suffixes.
+        /// The known file extensions.
         choices: &'static str,
     },
-    /// The folder of an output is not there.
-    #[error("{path}: the folder {folder} does not exist; make it first")]
+    /// The folder of an output does not exist.
+    #[error("{path}: the folder {folder} does not exist; create it first")]
     OutputFolder {
         /// The output.
         path: String,
@@ -137,24 +137,24 @@ pub enum Error {
         folder: String,
     },
 
-    /// A folder without tables.
+    /// A folder holds no tables.
     #[error(
-        "{source_name} holds no .parquet, .csv, .tsv or .npy file; name a file, or a pattern such as 'part-*'"
+        "{source_name} holds no .parquet, .csv, .tsv or .npy file; give a file, or a pattern such as 'part-*'"
     )]
     NoTables {
         /// The folder.
         source_name: String,
     },
-    /// A pattern that no file matches.
+    /// No file matches a pattern.
     #[error("no file matches '{pattern}'")]
     NoMatch {
         /// The pattern.
         pattern: String,
     },
-    /// No source at all.
-    #[error("no table is given; name at least one file")]
+    /// No source was given.
+    #[error("no table is given; give at least one file")]
     NoSource,
-    /// A format that must be read whole.
+    /// The format can only be loaded whole.
     #[error("{source_name}: {format} files cannot be read in pieces; convert it to npy or parquet")]
     NotInPieces {
         /// The file.
@@ -162,11 +162,11 @@ pub enum Error {
         /// The format.
         format: Format,
     },
-    /// Whoever watched asked to stop.
+    /// The caller asked to stop.
     #[error("cancelled")]
     Cancelled,
 
-    // --- the system said no ---
+    // --- the system failed ---
     /// The scratch file could not be written.
     #[error(
         "cannot write the scratch file in {folder}, which needs {n_bytes} bytes or more: {cause}; name another folder with `scratch` or TMPDIR"
@@ -174,9 +174,9 @@ pub enum Error {
     Scratch {
         /// Its folder.
         folder: String,
-        /// Bytes it has had to hold so far.
+        /// Number of bytes that it needed so far.
         n_bytes: u64,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
     /// Reading failed.
@@ -184,7 +184,7 @@ pub enum Error {
     Read {
         /// The file.
         source_name: String,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
     /// Writing failed.
@@ -192,48 +192,48 @@ pub enum Error {
     Write {
         /// The output.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
 
     // --- the data is bad ---
-    /// Nothing in the file.
+    /// The file is empty.
     #[error("{source_name} is empty")]
     Empty {
         /// The file.
         source_name: String,
     },
-    /// A table without rows or without columns.
+    /// The table has no rows or no columns.
     #[error("{source_name} holds {n_rows} rows x {n_cols} columns; at least one of each is needed")]
     NoRows {
         /// The file.
         source_name: String,
-        /// Rows.
+        /// Number of rows.
         n_rows: usize,
-        /// Columns.
+        /// Number of columns.
         n_cols: usize,
     },
-    /// The content is another format than the suffix or `--format` says.
+    /// The content does not match the file extension or the requested format.
     #[error("{source_name} is not a {expected} file; {found}")]
     WrongFormat {
         /// The file.
         source_name: String,
-        /// The format that was expected.
+        /// The expected format.
         expected: Format,
-        /// What the content looks like, and what to do.
+        /// What the content looks like, and the remedy.
         found: String,
     },
-    /// Bytes that are no text in a text format.
+    /// A file in a text format is not text.
     #[error("{source_name} is not a text file ({problem}); {found}")]
     NotText {
         /// The file.
         source_name: String,
-        /// The bytes at fault.
+        /// The invalid bytes.
         problem: String,
-        /// What the content looks like, and what to do.
+        /// What the content looks like, and the remedy.
         found: String,
     },
-    /// A row with another number of cells than the first.
+    /// A row has a different number of cells than the first row.
     #[error(
         "{source_name}, line {line}: {found} cells where the first line has {expected}; check quotes and delimiters"
     )]
@@ -242,94 +242,94 @@ pub enum Error {
         source_name: String,
         /// Line, from 1.
         line: u64,
-        /// Cells in the line.
+        /// Number of cells in the line.
         found: usize,
-        /// Cells in the first line.
+        /// Number of cells in the first line.
         expected: usize,
     },
-    /// Text in a column of numbers.
+    /// A cell in a column of numbers is text.
     #[error(
-        "{source_name}, line {line}, column '{column}': '{text}' is no number; leave the column out with `columns` or `drop`, or name it with `truth`"
+        "{source_name}, line {line}, column '{column}': '{text}' is not a number; exclude the column with `columns` or `drop`, or name it with `truth`"
     )]
     NotANumber {
         /// The file.
         source_name: String,
         /// Line, from 1.
         line: u64,
-        /// Name or number of the column.
+        /// Name or index of the column.
         column: String,
-        /// The cell, shortened.
+        /// The text of the cell, shortened.
         text: String,
     },
-    /// An empty cell, or a null.
+    /// A cell is empty or null.
     #[error(
-        "{source_name}, {place}, column '{column}' has no value; fill it, remove the row, or leave the column out with `drop`"
+        "{source_name}, {place}, column '{column}' has no value; fill it, remove the row, or exclude the column with `drop`"
     )]
     Missing {
         /// The file.
         source_name: String,
         /// `line 3` (from 1) or `row 2` (from 0).
         place: String,
-        /// Name or number of the column.
+        /// Name or index of the column.
         column: String,
     },
-    /// A line of a text format that cannot be read.
+    /// A line of a text file cannot be read.
     #[error("{source_name}, line {line}: {problem}")]
     Line {
         /// The file.
         source_name: String,
         /// Line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// A file that breaks the rules of its format, or ends early.
-    #[error("{source_name} is damaged or cut short: {problem}")]
+    /// A file violates its format, or ends early.
+    #[error("{source_name} is damaged or truncated: {problem}")]
     Damaged {
         /// The file.
         source_name: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// A sound file with something this program does not read.
+    /// A valid file holds something that is not supported.
     #[error("{source_name}: {problem}")]
     Unsupported {
         /// The file.
         source_name: String,
-        /// What it is, and what to do.
+        /// The problem, and the remedy.
         problem: String,
     },
-    /// A table of other columns than the one it follows.
+    /// A table has a different number of columns than the first table.
     #[error(
-        "{source_name} has {found} feature columns where {first} has {expected}; choose the same with `columns`, or read them apart"
+        "{source_name} has {found} feature columns where {first} has {expected}; choose the same columns with `columns`, or read the files separately"
     )]
     OtherColumns {
         /// The file.
         source_name: String,
         /// The first file.
         first: String,
-        /// Feature columns of the file.
+        /// Number of feature columns of the file.
         found: usize,
-        /// Feature columns of the first.
+        /// Number of feature columns of the first file.
         expected: usize,
     },
-    /// A table whose columns are called otherwise than those of the one it follows.
+    /// A table has different column names than the first table.
     #[error(
-        "{source_name}: feature {place} is called '{found}' where {first} has '{expected}'; name the columns in one order with `columns`"
+        "{source_name}: feature {place} is called '{found}' where {first} has '{expected}'; give the columns in the same order with `columns`"
     )]
     OtherNames {
         /// The file.
         source_name: String,
         /// The first file.
         first: String,
-        /// Number of the feature, from 0.
+        /// Index of the feature, from 0.
         place: usize,
-        /// Its name in the file.
+        /// Name of the feature in the file.
         found: String,
-        /// Its name in the first.
+        /// Name of the feature in the first file.
         expected: String,
     },
-    /// Truth, weights or labels of another length than the table.
+    /// Truth, weights or labels have a different length than the table.
     #[error("{source_name}: {role} '{name}' has {found} entries for {expected} rows")]
     Length {
         /// The file.
@@ -338,25 +338,25 @@ pub enum Error {
         role: &'static str,
         /// Name of the column or array.
         name: String,
-        /// Entries there are.
+        /// Number of entries.
         found: usize,
-        /// Rows of the table.
+        /// Number of rows of the table.
         expected: usize,
     },
-    /// A class that is missing, not finite, or a number too large to be told from its neighbours.
+    /// A class is missing, not finite, or too large for an exact number.
     #[error("{source_name}: the label of row {row} is {problem} (rows count from 0)")]
     Label {
         /// The file.
         source_name: String,
-        /// Row, from 0.
+        /// Index of the row, from 0.
         row: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
 impl Error {
-    /// Whether the request is at fault (exit code 2) rather than the data (exit code 3).
+    /// Whether the request is wrong (exit code 2) rather than the data (exit code 3).
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NotFound { .. }
@@ -400,8 +400,8 @@ impl Error {
         }
     }
 
-    /// A failed read: what the system says is its own; anything else is a decoder's complaint
-    /// about the bytes.
+    /// The error of a failed read. Errors that the system did not raise come from a decoder: the file is
+    /// damaged.
     pub(crate) fn reading(source_name: &str, cause: io::Error) -> Self {
         let source_name = source_name.to_string();
         if cause.raw_os_error().is_some() {
@@ -414,17 +414,17 @@ impl Error {
         Self::Damaged { source_name, problem }
     }
 
-    /// A broken rule of the format.
+    /// The error of a damaged file.
     pub(crate) fn damaged(source_name: &str, problem: impl Into<String>) -> Self {
         Self::Damaged { source_name: source_name.to_string(), problem: problem.into() }
     }
 
-    /// Sound, but not for us.
+    /// The error of a valid file that is not supported.
     pub(crate) fn unsupported(source_name: &str, problem: impl Into<String>) -> Self {
         Self::Unsupported { source_name: source_name.to_string(), problem: problem.into() }
     }
 
-    /// A line that cannot be read.
+    /// The error of a line that cannot be read.
     pub(crate) fn line(source_name: &str, line: u64, problem: impl Into<String>) -> Self {
         Self::Line { source_name: source_name.to_string(), line, problem: problem.into() }
     }

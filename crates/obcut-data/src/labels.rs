@@ -1,4 +1,4 @@
-//! One class per row, from columns, arrays and label files.
+//! Reading one class per row from columns, arrays and files of labels.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -11,8 +11,8 @@ use crate::message::shorten;
 use crate::source::{Input, Source};
 use crate::{Format, csv, npy, npz, svmlight};
 
-/// Class of every row: codes 0.. in the order of the sorted distinct values, and their names.
-/// Values that are all numbers are sorted as numbers.
+/// The classes of rows: codes from 0 in the order of the sorted distinct values, and their names. If all values
+/// are numbers, they are sorted as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
     /// Class of every row.
@@ -22,7 +22,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// Classes given as numbers.
+    /// Creates the classes from numbers.
     pub(crate) fn from_numbers(source_name: &str, values: &[f64]) -> Result<Self, Error> {
         check_numbers(source_name, 0, values)?;
         let mut distinct: Vec<f64> = values.iter().map(|v| v + 0.0).collect(); // -0 is 0
@@ -36,28 +36,28 @@ impl Truth {
     }
 }
 
-/// Checks that numbers, the first of them of row `row`, can be told apart as classes.
+/// Checks that numbers are exact enough to be classes; `row` is the row of the first one.
 fn check_numbers(source_name: &str, row: usize, values: &[f64]) -> Result<(), Error> {
-    // From 2^53 on neighbouring integers are one and the same double.
+    // From 2^53 on, neighbouring integers have the same double.
     let is_bad = |v: &f64| !v.is_finite() || v.abs() >= 2f64.powi(53);
     match values.iter().position(is_bad) {
         None => Ok(()),
         Some(at) => Err(Error::Label {
             source_name: source_name.to_string(),
             row: row + at,
-            problem: format!("{}, which names no class", values[at]),
+            problem: format!("{}, which is not a class", values[at]),
         }),
     }
 }
 
-/// Collects classes given as text, each distinct one kept once.
+/// Collects classes, and stores each distinct one once.
 #[derive(Default)]
 pub(crate) struct TruthBuilder {
     seen: HashMap<String, u32>,
-    /// Codes of classes that came as numbers, by their bits.
+    /// Codes of numeric classes, by their bits.
     numbers: HashMap<u64, u32>,
     codes: Vec<u32>,
-    /// Rows that are checked.
+    /// Number of rows that are checked.
     n_checked: usize,
 }
 
@@ -67,7 +67,7 @@ impl TruthBuilder {
         self.codes.push(code);
     }
 
-    /// Adds classes given as numbers; `name` is their file and `row` the first one's row in it.
+    /// Adds numeric classes; `name` is their file and `row` the row of the first one.
     pub(crate) fn push_numbers(
         &mut self,
         name: &str,
@@ -99,14 +99,14 @@ impl TruthBuilder {
         code
     }
 
-    /// Checks the rows since the last check: those of one file.
+    /// Checks the rows since the last check, which are those of one file.
     pub(crate) fn check(&mut self, source_name: &str) -> Result<(), Error> {
         let missing = self.seen.iter().find(|(text, _)| text.is_empty() || is_nan(text));
         if let Some((text, &code)) = missing {
             let row = self.codes[self.n_checked..].iter().position(|&c| c == code).unwrap_or(0);
             let problem = match text.is_empty() {
                 true => "missing".to_string(),
-                false => format!("'{text}', which names no class"),
+                false => format!("'{text}', which is not a class"),
             };
             return Err(Error::Label { source_name: source_name.to_string(), row, problem });
         }
@@ -134,7 +134,7 @@ fn is_nan(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(f64::is_nan)
 }
 
-/// New place of every old code, and the sorted names. Texts for the same number, such as `1` and
+/// Returns the new code of every old code, and the sorted names. Texts of the same number, such as `1` and
 /// `1.0`, become one class.
 fn sort_classes(seen: &HashMap<String, u32>) -> (Vec<u32>, Vec<String>) {
     let mut texts = vec![""; seen.len()];
@@ -172,9 +172,9 @@ fn places<K: Copy + ToString>(
 
 /// Reads one label per row.
 ///
-/// By suffix: NPY (1-D), CSV or TSV (one column, or the column `label`), Parquet (likewise), JSON
-/// (an array, or an object with `labels`), NPZ (`labels`, `y`, `gt` and the like). Standard input is told by
-/// its first bytes.
+/// The file extension determines the format: NPY (1-D), CSV or TSV (one column, or the column `label`),
+/// Parquet (the same), JSON (an array, or an object with `labels`), NPZ (`labels`, `y`, `gt` and others). The
+/// format of standard input is detected from its first bytes.
 ///
 /// # Errors
 /// When the file is missing, damaged or has no labels.
@@ -225,7 +225,7 @@ fn from_json(mut input: Input) -> Result<Truth, Error> {
         return Err(Error::Empty { source_name: input.name });
     }
     let json: Value = serde_json::from_slice(&text)
-        .map_err(|e| Error::damaged(&input.name, format!("no readable JSON: {e}")))?;
+        .map_err(|e| Error::damaged(&input.name, format!("the JSON cannot be parsed: {e}")))?;
     let list = match &json {
         Value::Array(list) => Some(list),
         Value::Object(fields) => fields.get("labels").and_then(Value::as_array),
@@ -234,7 +234,7 @@ fn from_json(mut input: Input) -> Result<Truth, Error> {
     let list = list.ok_or_else(|| {
         Error::unsupported(
             &input.name,
-            "labels are a JSON array, or an object with one as 'labels'",
+            "expected a JSON array of labels, or an object with the array 'labels'",
         )
     })?;
     let mut truth = TruthBuilder::default();
@@ -244,8 +244,10 @@ fn from_json(mut input: Input) -> Result<Truth, Error> {
             Value::Number(number) => truth.push(&number.to_string()),
             Value::Bool(value) => truth.push(if *value { "true" } else { "false" }),
             other => {
-                let problem =
-                    format!("'{}', neither number nor text", shorten(&other.to_string(), 40));
+                let problem = format!(
+                    "'{}', which is neither a number nor text",
+                    shorten(&other.to_string(), 40)
+                );
                 return Err(Error::Label { source_name: input.name, row, problem });
             }
         }
@@ -274,7 +276,7 @@ mod tests {
         let truth = Truth::from_numbers("t", &[3.0, -1.0, 3.0, -0.0, 0.0]).unwrap();
         assert_eq!(truth.codes, [2, 0, 2, 1, 1]);
         assert_eq!(truth.names, ["-1", "0", "3"]);
-        // Beyond the reach of doubles.
+        // Beyond the exact range of doubles.
         assert_eq!(of(&["9007199254740993", "9007199254740992"]).codes, [1, 0]);
     }
 

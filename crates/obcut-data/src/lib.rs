@@ -4,20 +4,20 @@
 //!
 //! | module          | does                                                        |
 //! |-----------------|-------------------------------------------------------------|
-//! | `source`        | opens a file or standard input, unpacks gzip and zstd        |
-//! | `detect`        | format by suffix and by first bytes                          |
+//! | `source`        | opens a file or standard input, decompresses gzip and zstd   |
+//! | `detect`        | detects the format by file extension and first bytes         |
 //! | `csv` ...       | one module per format                                        |
-//! | `values`        | binary numbers to `f32` / `f64` in bulk                      |
-//! | `sparse`        | triples and compressed columns to compressed rows            |
-//! | `columns`       | which columns are features, truth and weights                |
-//! | `variables`     | which array of an NPZ or MAT file holds the features         |
-//! | `rows`          | tables that are read in pieces, never whole                  |
-//! | `digits`        | the data set that is shipped                                 |
-//! | `labels`        | one class per row                                            |
-//! | `write`         | whole files or none                                          |
-//! | `message`       | texts made short, names that were perhaps meant              |
+//! | `values`        | converts binary numbers to `f32` or `f64` in bulk            |
+//! | `sparse`        | converts triples and compressed columns to compressed rows   |
+//! | `columns`       | selects the columns for features, truth and weights          |
+//! | `variables`     | selects the array of features in an NPZ or MAT file          |
+//! | `rows`          | reads tables in pieces, without loading them                 |
+//! | `digits`        | holds the data set that comes with the crate                 |
+//! | `labels`        | reads one class per row                                      |
+//! | `write`         | writes files that are complete or absent                     |
+//! | `message`       | shortens texts, suggests similar names                       |
 //!
-//! A reader never takes memory on a header's word: it grows with the bytes that are there.
+//! Readers do not trust the sizes in a header: memory grows with the bytes that are read.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
@@ -58,79 +58,79 @@ pub use write::{
 
 use source::Input;
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// The format; by default the suffix tells it.
+    /// The format. Default: inferred from the file extension.
     pub format: Option<Format>,
-    /// CSV: whether the first line holds names; by default its cells tell.
+    /// CSV: whether the first line is a header. Default: inferred from the cells.
     pub header: Option<bool>,
-    /// CSV: what parts the cells; by default a comma or a tab, or what the first line uses.
+    /// CSV: the delimiter. Default: a comma or a tab, or the delimiter of the first line.
     pub delimiter: Option<u8>,
-    /// Feature columns in this order: names, numbers from 0, or ranges of numbers (`3-7`).
+    /// Feature columns in this order: names, indices from 0, or ranges of indices (`3-7`).
     pub columns: Option<Vec<String>>,
-    /// Columns to leave out, named likewise.
+    /// Columns to exclude, in the same notation.
     pub drop: Vec<String>,
-    /// Names of the features of a model: where the table has names too, these columns are the
-    /// features, in this order, and each must be among those that are left.
+    /// Names of the features of a model. If the table has names too, these columns become the features,
+    /// in this order, and none of them may be excluded.
     pub needed: Vec<String>,
-    /// Column or array (NPZ, MAT) of known classes; never a feature.
+    /// Column or array (NPZ, MAT) of true classes. It is excluded from the features.
     pub truth: Option<String>,
-    /// Column or array of sample weights; never a feature.
+    /// Column or array of sample weights. It is excluded from the features.
     pub weights: Option<String>,
-    /// NPZ, MAT: the array of features. By default `X`, `fea`, `data`, `features`, `x`, else the
-    /// only numeric table.
+    /// NPZ, MAT: the array of features. Default: `X`, `fea`, `data`, `features` or `x`, else the only
+    /// numeric table.
     pub variable: Option<String>,
-    /// Whether features come in single precision, else in double; by default as the type of the
-    /// file needs it.
+    /// Whether features are read in single or double precision. Default: single if it holds every value of
+    /// the type in the file.
     pub single: Option<bool>,
 }
 
-/// A table, ready for a fit.
+/// A table with everything that a fit needs.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// Samples in rows. `f32` and small integers come in single precision, the rest in double.
+    /// Samples in rows. `f32` and small integers are in single precision, other types in double.
     pub matrix: obcut::Matrix,
-    /// Names of the features, where the file has them.
+    /// Names of the features, if the file has names.
     pub feature_names: Option<Vec<String>>,
-    /// Columns of the file that the features come from, when some were chosen or left out.
+    /// Columns of the file that became features, if only some were chosen.
     pub feature_columns: Option<Vec<usize>>,
-    /// CSV: line of the first row, from 1, when every row is the line after the one before.
+    /// CSV: line of the first row, from 1, if every row is one line.
     pub first_line: Option<u64>,
-    /// Known classes, if asked for (svmlight: always).
+    /// True classes, if requested (svmlight: always).
     pub truth: Option<Truth>,
-    /// Sample weights, if asked for.
+    /// Sample weights, if requested.
     pub weights: Option<Vec<f64>>,
-    /// The format it was read from.
+    /// The format of the file.
     pub format: Format,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
     /// The format.
     pub format: Format,
-    /// Rows of the table, or of the array of features.
+    /// Number of rows of the table, or of the array of features.
     pub rows: usize,
-    /// All its columns, truth and weights included.
+    /// Number of columns, including truth and weights.
     pub cols: usize,
-    /// Stored type in NumPy's words; `mixed` for columns of several types.
+    /// Stored type by its NumPy name; `mixed` for columns of several types.
     pub dtype: String,
-    /// Stored entries, if sparse.
+    /// Number of stored entries, if sparse.
     pub stored: Option<usize>,
-    /// Names of the columns, where the file has them.
+    /// Names of the columns, if the file has names.
     pub columns: Option<Vec<String>>,
-    /// CSV: numbers of the columns with text among their first cells; Parquet: all that are no
-    /// numbers.
+    /// CSV: indices of the columns with text among their first cells. Parquet: indices of all columns
+    /// that are not numeric.
     pub text_columns: Vec<usize>,
-    /// NPZ, MAT: every array as (name, shape, type).
+    /// NPZ, MAT: name, shape and type of every array.
     pub arrays: Vec<(String, Vec<usize>, String)>,
-    /// NPZ, MAT: whether the array of features cannot be told; then rows and columns are 0.
+    /// NPZ, MAT: whether the array of features is unknown; then rows and columns are 0.
     pub undecided: bool,
 }
 
 impl Description {
-    /// Of a table without names, whose shape is known.
+    /// Creates the description of a table without names.
     fn new(format: Format, (rows, cols): (usize, usize), dtype: &str) -> Self {
         Self {
             format,
@@ -167,8 +167,8 @@ pub fn load(source: &Source, options: &LoadOptions) -> Result<Dataset, Error> {
     Ok(Dataset { matrix: values::in_precision(data.matrix, options.single), ..data })
 }
 
-/// Reads only the classes that `options.truth` names; without it, those of [`load_labels`]. What
-/// the other columns hold does not matter.
+/// Reads only the classes that `options.truth` names, by default those of [`load_labels`]. The content of
+/// the other columns does not matter.
 ///
 /// # Errors
 /// When the file is missing, damaged, of another format, or the column is not in it.
@@ -183,7 +183,7 @@ pub fn load_truth(source: &Source, options: &LoadOptions) -> Result<Truth, Error
         Format::Mat => mat::load_truth(input, word),
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::load_truth(input, word),
-        // Nothing but numbers: the column is taken out of the whole.
+        // These formats hold only numbers: the column is taken from the whole table.
         format => {
             let name = input.name.clone();
             let options = LoadOptions { truth: options.truth.clone(), ..LoadOptions::default() };
@@ -198,7 +198,7 @@ pub fn load_truth(source: &Source, options: &LoadOptions) -> Result<Truth, Error
     }
 }
 
-/// Tells what is in a file, reading no more of it than needed.
+/// Describes the content of a file. Reads no more of it than needed.
 ///
 /// # Errors
 /// When the file is missing, damaged or of another format.
@@ -218,7 +218,7 @@ pub fn describe(source: &Source, options: &LoadOptions) -> Result<Description, E
     }
 }
 
-/// Opens a source whose format has a use for the options.
+/// Opens a source and checks that the options apply to its format.
 fn open(source: &Source, options: &LoadOptions) -> Result<Input, Error> {
     let input = Input::open(source, options.format)?;
     if options.variable.is_some() && !matches!(input.format, Format::Npz | Format::Mat) {
@@ -232,15 +232,15 @@ fn open(source: &Source, options: &LoadOptions) -> Result<Input, Error> {
     Ok(input)
 }
 
-/// Parquet was left out of this build.
+/// The error for Parquet files in a build without Parquet.
 #[cfg(not(feature = "parquet"))]
 fn no_parquet(source_name: String) -> Error {
     let hint = "build with the feature 'parquet', or use CSV or NPY";
     Error::NotBuilt { source_name, format: Format::Parquet, hint }
 }
 
-/// Runs a third-party reader that may panic on damaged input: the user gets an error all the
-/// same. Nothing the closure touched is used afterwards.
+/// Runs a reader of another crate that may panic on damaged input, and turns a panic into an error. Nothing
+/// that the closure changed is used afterwards.
 fn without_panic<T>(
     source_name: &str,
     read: impl FnOnce() -> Result<T, Error>,

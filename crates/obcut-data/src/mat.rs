@@ -3,7 +3,7 @@
 //! A file is a header of 128 bytes and one element per variable, each a tag (type, length) and
 //! its bytes; version 7 packs them with zlib. A matrix holds the elements flags, dimensions, name
 //! and values, where the values may be stored in a smaller type than the variable has.
-//! Written here rather than taken from a crate: those panic on damaged files.
+//! This crate has its own reader because others panic on damaged files.
 
 mod elements;
 
@@ -23,9 +23,9 @@ const HEADER: u64 = 128;
 /// Types of elements.
 const MATRIX: u32 = 14;
 const PACKED: u32 = 15;
-/// Deflate cannot shrink a byte run further than this.
+/// Maximum compression ratio of Deflate.
 const MAX_RATIO: u64 = 1032;
-/// An open file and where its variables are.
+/// An open file and the positions of its variables.
 struct MatArchive {
     name: String,
     reader: Box<dyn ReadSeek>,
@@ -33,7 +33,7 @@ struct MatArchive {
     big_endian: bool,
     /// Start of every variable's element.
     starts: Vec<u64>,
-    /// Room for entries of every variable, if sparse.
+    /// Number of allocated entries of every variable, if sparse.
     stored: Vec<Option<usize>>,
     variables: Vec<Variable>,
 }
@@ -57,8 +57,8 @@ impl MatArchive {
         Ok(archive)
     }
 
-    /// Runs `read` on the elements of the variable at `start`, if there is one, and tells where
-    /// the next begins.
+    /// Runs `read` on the elements of the variable at `start`, if there is one, and returns the start of the
+    /// next one.
     fn read<T>(
         &mut self,
         start: u64,
@@ -94,7 +94,7 @@ impl MatArchive {
 
     fn add(&mut self, start: u64) -> Result<u64, Error> {
         let (head, end) = self.read(start, |elements| elements.head())?;
-        // Objects of newer MATLABs come with a nameless variable.
+        // Objects of newer versions of MATLAB add a variable without a name.
         if let Some(head) = head.filter(|head| !head.name.is_empty()) {
             self.starts.push(start);
             self.stored.push(match head.class {
@@ -116,7 +116,7 @@ impl MatArchive {
             let head = elements.head()?;
             elements.matrix(&head)
         })?;
-        matrix.ok_or_else(|| Error::damaged(&self.name, "a variable is gone"))
+        matrix.ok_or_else(|| Error::damaged(&self.name, "a variable is missing"))
     }
 
     fn vector(&mut self, name: &str) -> Result<Vec<f64>, Error> {
@@ -125,7 +125,7 @@ impl MatArchive {
             let head = elements.head()?;
             elements.vector(&head)
         })?;
-        vector.ok_or_else(|| Error::damaged(&self.name, "a variable is gone"))
+        vector.ok_or_else(|| Error::damaged(&self.name, "a variable is missing"))
     }
 }
 
@@ -145,14 +145,14 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
     with_roles(&archive.name, matrix, truth, weights, options, Format::Mat)
 }
 
-/// Reads one class per row from the variable named.
+/// Reads one class per row from the named variable.
 pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     let mut archive = MatArchive::open(input)?;
     let values = archive.vector(word)?;
     Truth::from_numbers(&archive.name, &values)
 }
 
-/// Reads the heads of all variables.
+/// Describes a file. Reads only the headers of the variables.
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
     let archive = MatArchive::open(input)?;
     let at = match choose(&archive.name, &archive.variables, options) {

@@ -1,5 +1,5 @@
-//! MatrixMarket: `coordinate` becomes sparse rows, `array` a dense table; `real`, `integer`,
-//! `pattern`; `general`, `symmetric`, `skew-symmetric`.
+//! MatrixMarket files: `coordinate` becomes a sparse and `array` a dense table. Supported are the fields
+//! `real`, `integer` and `pattern`, and the symmetries `general`, `symmetric` and `skew-symmetric`.
 
 use obcut::Matrix;
 
@@ -26,7 +26,7 @@ struct MtxHeader {
     symmetry: Symmetry,
     n_rows: usize,
     n_cols: usize,
-    /// Lines that follow, each with one value.
+    /// Number of lines that follow, each with one value.
     n_lines: usize,
 }
 
@@ -72,7 +72,7 @@ impl MtxHeader {
         Ok(Self { is_array, is_pattern, dtype, symmetry, n_rows, n_cols, n_lines })
     }
 
-    /// The first line that is neither comment nor blank.
+    /// Reads the first line that is neither a comment nor empty.
     fn read_sizes(lines: &mut TextLines<'_>) -> Result<Vec<usize>, Error> {
         while let Some(line) = lines.next_line()? {
             if line.is_empty() || line.starts_with('%') {
@@ -87,10 +87,10 @@ impl MtxHeader {
 }
 
 fn unknown(what: &str, word: &str) -> String {
-    format!("{what} '{}' is not read", shorten(word, 40))
+    format!("{what} '{}' is not supported", shorten(word, 40))
 }
 
-/// Values stored for an array: all, or one triangle.
+/// Number of stored values of an array: all, or one triangle.
 fn array_lines(n_rows: usize, n_cols: usize, symmetry: Symmetry) -> Option<usize> {
     let all = n_rows.checked_mul(n_cols)?;
     Some(match symmetry {
@@ -171,7 +171,7 @@ fn read_array(header: &MtxHeader, lines: &mut TextLines<'_>) -> Result<Matrix, E
         Ok(())
     })?;
     let (n_rows, n_cols) = (header.n_rows, header.n_cols);
-    // Values come column by column, of a symmetric array the lower triangle.
+    // Values are in column-major order; of a symmetric array, only the lower triangle is stored.
     let values = match header.symmetry {
         Symmetry::General => transpose(&stored, n_rows, n_cols),
         symmetry => {
@@ -200,7 +200,7 @@ pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, E
     dataset_by_columns(&input.name, matrix, options, Format::MatrixMarket)
 }
 
-/// Reads the sizes only; of a symmetric matrix the stored triangle is counted.
+/// Describes a file. Reads only the sizes; of a symmetric matrix, the stored triangle is counted.
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     let mut lines = TextLines::new(&input.name, &mut input.reader);
     let header = MtxHeader::read(&mut lines)?;

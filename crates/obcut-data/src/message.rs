@@ -1,6 +1,6 @@
-//! Words of messages: texts made short, and names that were perhaps meant.
+//! Parts of messages: shortened texts and suggestions of similar names.
 
-/// At most `limit` characters of a text, on one line.
+/// Shortens a text to `limit` characters on one line.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let mut out: String = text.chars().take(limit).flat_map(char::escape_debug).collect();
     if text.chars().nth(limit).is_some() {
@@ -9,12 +9,12 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     out
 }
 
-/// Bytes from a text file, shortened to 40 characters for a message.
+/// Shortens bytes of a text file to 40 characters.
 pub(crate) fn shorten_bytes(bytes: &[u8]) -> String {
     shorten(&String::from_utf8_lossy(&bytes[..bytes.len().min(400)]), 40)
 }
 
-/// A hint for a name that is not there: the nearest one, else the first few.
+/// A hint for a missing name: the nearest name, else the first few names.
 pub(crate) fn hint_for(wanted: &str, names: &[String]) -> String {
     let nearest = names.iter().map(|name| (distance(wanted, name), name)).min();
     match nearest {
@@ -25,7 +25,7 @@ pub(crate) fn hint_for(wanted: &str, names: &[String]) -> String {
     }
 }
 
-/// What there is: how many, and the first few names.
+/// Lists the number of names and the first few of them.
 pub(crate) fn list_of(names: &[String]) -> String {
     if names.is_empty() {
         return "there is none".to_string();
@@ -35,7 +35,7 @@ pub(crate) fn list_of(names: &[String]) -> String {
     format!("there are {}: {}{more}", names.len(), few.join(", "))
 }
 
-/// Levenshtein distance without regard to case; long names are cut, a typo shows early enough.
+/// Case-insensitive Levenshtein distance. Long names are truncated: a typo shows in the first characters.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().take(64).collect();
     let b: Vec<char> = b.to_lowercase().chars().take(64).collect();

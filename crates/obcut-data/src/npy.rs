@@ -1,5 +1,4 @@
-//! One NumPy array (NPY versions 1 to 3): a short Python literal, then the numbers as they lie in
-//! memory.
+//! NPY files, versions 1 to 3: a header with a Python literal, then the values of one array.
 
 use std::io::Read;
 
@@ -13,10 +12,10 @@ use crate::source::Input;
 use crate::values::{Layout, Number, Values};
 use crate::{Dataset, Description, Format, LoadOptions};
 
-/// Longest header that is believed; NumPy's own are about 120 bytes.
+/// Maximum length of a header; those of NumPy have about 120 bytes.
 const MAX_HEADER: u32 = 1 << 20;
 
-/// What an array is made of.
+/// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     Number {
@@ -38,7 +37,7 @@ pub(crate) struct NpyHeader {
     pub element: Element,
     pub column_major: bool,
     pub shape: Vec<usize>,
-    /// Bytes up to the first number.
+    /// Number of bytes before the first value.
     pub n_bytes: u64,
 }
 
@@ -70,7 +69,7 @@ impl NpyHeader {
         Self::parse(name, &text, n_bytes)
     }
 
-    /// Stands for an array of a type that is not read.
+    /// A header for an array of an unsupported type.
     pub(crate) fn unreadable() -> Self {
         Self { element: Element::Bytes(0), column_major: false, shape: Vec::new(), n_bytes: 0 }
     }
@@ -114,7 +113,7 @@ impl NpyHeader {
             .ok_or_else(|| Error::damaged(name, format!("an impossible shape {:?}", self.shape)))
     }
 
-    /// Rows and columns; a vector is one column.
+    /// Number of rows and columns; a vector is one column.
     pub(crate) fn table_shape(&self, name: &str) -> Result<(usize, usize), Error> {
         match self.shape[..] {
             [n_rows] => Ok((n_rows, 1)),
@@ -126,7 +125,7 @@ impl NpyHeader {
         }
     }
 
-    /// The type of its numbers, and whether their highest byte comes first.
+    /// The type of the numbers, and whether they are big-endian.
     pub(crate) fn numbers(&self, name: &str) -> Result<(Number, bool), Error> {
         let Element::Number { number, big_endian } = self.element else {
             let problem = format!("the array holds text ({}), not numbers", self.element.name());
@@ -135,8 +134,8 @@ impl NpyHeader {
         Ok((number, big_endian))
     }
 
-    /// Reads numbers; `available` is the number of bytes that can be behind the header. By
-    /// default they come in single precision where that loses nothing.
+    /// Reads numbers; `available` is the maximum number of bytes after the header. The default precision is
+    /// single if it holds every value of the type.
     pub(crate) fn read_numbers(
         &self,
         name: &str,
@@ -176,7 +175,7 @@ impl NpyHeader {
             return Err(Error::unsupported(name, format!("texts of {width} bytes")));
         }
         let mut texts = Vec::new();
-        // An array of empty strings has no bytes to stop us.
+        // An array of empty strings has no bytes that could run out.
         for _ in 0..if width == 0 { 0 } else { self.count(name)? } {
             reader.read_exact(&mut cell).map_err(|e| Error::reading(name, e))?;
             texts.push(match self.element {
@@ -221,7 +220,7 @@ impl NpyHeader {
 }
 
 impl Element {
-    /// NumPy's short code, such as `<f8`.
+    /// Short code in NumPy, such as `<f8`.
     fn parse(name: &str, descr: &str) -> Result<Self, Error> {
         let unsupported = || {
             let what = shorten(descr, 40);
@@ -261,7 +260,7 @@ impl Element {
         Ok(Self::Number { number, big_endian })
     }
 
-    /// Bytes per element.
+    /// Number of bytes per element.
     fn width(self) -> usize {
         match self {
             Self::Number { number, .. } => number.width(),
@@ -270,7 +269,7 @@ impl Element {
         }
     }
 
-    /// NumPy's long name.
+    /// Name in NumPy.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Number { number, .. } => number.name().to_string(),
@@ -281,13 +280,13 @@ impl Element {
     }
 }
 
-/// `3, 4` or `3,` or nothing; Python 2 wrote `3L`.
+/// Parses a shape: `3, 4`, `3,` or nothing. Python 2 wrote `3L`.
 fn parse_shape(inside: &str) -> Option<Vec<usize>> {
     let words = inside.split(',').map(|word| word.trim().trim_end_matches('L'));
     words.filter(|word| !word.is_empty()).map(|word| word.parse().ok()).collect()
 }
 
-/// Opens an array; what the header promises must be there.
+/// Opens an array and checks that all its values are in the file.
 pub(crate) fn open(input: &mut Input) -> Result<(NpyHeader, u64), Error> {
     let header = NpyHeader::read(&input.name, &mut input.reader)?;
     let promised = header.count(&input.name)?.saturating_mul(header.element.width());
@@ -304,7 +303,7 @@ pub(crate) fn open(input: &mut Input) -> Result<(NpyHeader, u64), Error> {
 /// Reads a table.
 pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     let (header, available) = open(&mut input)?;
-    // Truth and weights are columns of the array: rounded, they would be others.
+    // Truth and weights are columns of the array, and must not be rounded.
     let has_roles = options.truth.is_some() || options.weights.is_some();
     let single = if has_roles { None } else { options.single };
     let matrix = header.read_matrix(&input.name, &mut input.reader, available, single)?;
@@ -324,7 +323,7 @@ pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     Ok(Description::new(Format::Npy, (rows, cols), &header.element.name()))
 }
 
-/// The bytes before the numbers of an array, padded to 64 as NumPy does.
+/// The header of an array, padded to a multiple of 64 bytes as in NumPy.
 pub(crate) fn header_bytes(descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape: String = shape.iter().map(|n| format!("{n},")).collect();
     let mut dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");

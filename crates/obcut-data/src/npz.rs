@@ -1,4 +1,4 @@
-//! Several NumPy arrays in a zip, among them the sparse matrices of `scipy.sparse.save_npz`.
+//! NPZ files: NumPy arrays in a zip archive, also the sparse matrices of `scipy.sparse.save_npz`.
 
 use std::io::{Read, SeekFrom};
 
@@ -14,15 +14,15 @@ use crate::sparse::{Sparse, indices};
 use crate::variables::{TRUTHS, Variable, choose, find, listed, undecided, with_roles};
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
 
-/// Deflate cannot shrink a byte run further than this.
+/// Maximum compression ratio of Deflate.
 const MAX_RATIO: u64 = 1032;
 
 struct NpzArchive {
     name: String,
     zip: ZipArchive<Box<dyn ReadSeek>>,
-    /// Bytes of the whole file.
+    /// Number of bytes of the file.
     length: u64,
-    /// Place of every array in the zip, and its header.
+    /// Index of every array in the archive, and its header.
     entries: Vec<(usize, NpyHeader)>,
     variables: Vec<Variable>,
 }
@@ -40,14 +40,14 @@ impl NpzArchive {
         Ok(archive)
     }
 
-    /// Reads the header of one array; members that are no arrays are passed over.
+    /// Reads the header of an array. Members that are not arrays are skipped.
     fn add(&mut self, index: usize) -> Result<(), Error> {
         let mut file = self.zip.by_index(index).map_err(|e| zip_error(&self.name, e))?;
         let Some(name) = file.name().ok().and_then(|n| Some(n.strip_suffix(".npy")?.to_string()))
         else {
             return Ok(());
         };
-        // Python objects and named fields are no error until one asks for them: `read` comes
+        // Python objects and named fields are an error only if they are requested: `read` comes
         // across the same header again.
         let header = match NpyHeader::read(&self.name, &mut file) {
             Err(Error::Unsupported { .. }) => NpyHeader::unreadable(),
@@ -71,8 +71,8 @@ impl NpzArchive {
         self.variables.iter().any(|v| v.name == name)
     }
 
-    /// Runs a reader on the numbers of one array, past its header. It gets the array's name for
-    /// messages and the number of bytes that can be there.
+    /// Runs a reader on the values of an array. The reader gets the name of the array for messages and the
+    /// maximum number of bytes.
     fn read<T>(
         &mut self,
         at: usize,
@@ -98,7 +98,7 @@ impl NpzArchive {
         })
     }
 
-    /// The layout of a matrix of SciPy (`csr`, ...), if the file is one.
+    /// The layout of a sparse matrix of SciPy (`csr`, ...), if the file holds one.
     fn sparse_layout(&mut self) -> Result<Option<String>, Error> {
         if !(self.has("format") && self.has("shape") && self.has("data")) {
             return Ok(None);
@@ -143,7 +143,7 @@ impl NpzArchive {
     }
 }
 
-/// The zip reader's complaint, in one line.
+/// Converts an error of the zip reader.
 fn zip_error(name: &str, error: zip::result::ZipError) -> Error {
     match error {
         zip::result::ZipError::Io(cause) => Error::reading(name, cause),
@@ -182,7 +182,7 @@ fn load_arrays(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     with_roles(&archive.name, matrix, truth, weights, options, Format::Npz)
 }
 
-/// Reads one class per row from the array named.
+/// Reads one class per row from the named array.
 pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
@@ -192,7 +192,7 @@ pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     })
 }
 
-/// Reads one class per row: the first of the usual names, else the only array.
+/// Reads one class per row from the first array with a usual name, else from the only array.
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {

@@ -1,7 +1,6 @@
-//! Parquet tables: flat columns of numbers and truth values as features, text only as classes.
+//! Parquet files: flat numeric and boolean columns as features, text only as classes.
 //!
-//! The column readers of the parquet crate are used directly: a table of numbers needs none of
-//! the arrow crates.
+//! The column readers of the parquet crate are used directly, without the arrow crates.
 
 use bytes::Bytes;
 use parquet::basic::{ConvertedType, LogicalType, Type};
@@ -19,18 +18,18 @@ use crate::source::{Input, Seekable};
 use crate::values::{Number, Real, half_to_f64};
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
 
-/// Values decoded at a time.
+/// Number of values that are decoded at a time.
 const BATCH: usize = 1 << 14;
 
-/// Numbers of a batch of rows; a table of very many columns gets fewer rows at a time.
+/// Maximum number of values in a batch of rows.
 const MOST: usize = 1 << 20;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number(Number),
     Text,
-    /// Not for us: lists, dates, decimals and the like.
+    /// Unsupported: lists, dates, decimals and others.
     Other(&'static str),
 }
 
@@ -119,7 +118,7 @@ impl ParquetTable {
         }
     }
 
-    /// Appends the next numbers of a column.
+    /// Appends the next values of a column.
     fn numbers<T: Real>(&self, cells: &mut Cells, n: usize, out: &mut Vec<T>) -> Result<(), Error> {
         let Cells { j, row, reader } = cells;
         let (j, row) = (*j, *row);
@@ -149,14 +148,14 @@ impl ParquetTable {
         Ok(())
     }
 
-    /// The next classes of a column; numbers become their text.
+    /// Appends the next classes of a column, numbers as text.
     fn classes(&self, cells: &mut Cells, n: usize, truth: &mut TruthBuilder) -> Result<(), Error> {
         let (j, row) = (cells.j, cells.row);
         match (self.kinds[j], &mut cells.reader) {
             (Kind::Text, ColumnReader::ByteArrayColumnReader(r)) => {
                 self.each(r, n, j, row, |v| truth.push(&String::from_utf8_lossy(v.data())))?;
             }
-            // As text, integers beyond 2^53 stay apart.
+            // As text, integers beyond 2^53 remain distinct.
             (Kind::Number(Number::I64), ColumnReader::Int64ColumnReader(r)) => {
                 self.each(r, n, j, row, |v| truth.push(&v.to_string()))?;
             }
@@ -171,13 +170,13 @@ impl ParquetTable {
         Ok(())
     }
 
-    /// One column of one group of rows; `row` is the first row's number in the table.
+    /// Opens a column of a row group; `row` is the index of its first row in the table.
     fn cells(&self, group: usize, j: usize, row: usize) -> Result<Cells, Error> {
         Ok(Cells { j, row, reader: self.reader(group, j)? })
     }
 
     fn reader(&self, group: usize, j: usize) -> Result<ColumnReader, Error> {
-        // The parquet crate asserts this; caught or not, a panic would print its own lines.
+        // The parquet crate asserts this, and a panic would print a message.
         let chunk = self.file.metadata().row_group(group).column(j);
         let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         if start < 0 || chunk.compressed_size() < 0 {
@@ -193,7 +192,7 @@ impl ParquetTable {
         usize::try_from(self.file.metadata().row_group(group).num_rows()).unwrap_or(0)
     }
 
-    /// Calls `push` for the next `n_rows` values; a null is an error that names its row.
+    /// Calls `push` for the next `n_rows` values. A null is an error that names the row.
     fn each<T: DataType>(
         &self,
         reader: &mut ColumnReaderImpl<T>,
@@ -215,7 +214,7 @@ impl ParquetTable {
                 return Err(Error::damaged(&self.name, problem));
             }
             if n_values < n_records {
-                // Flat columns are at level 1, or 0 for a null.
+                // The level of a flat column is 1, or 0 for a null.
                 let at = levels.iter().position(|&level| level == 0).unwrap_or(0);
                 return Err(Error::Missing {
                     source_name: self.name.clone(),
@@ -245,30 +244,30 @@ impl ParquetTable {
     }
 }
 
-/// One column of one group of rows, read from its start on.
+/// A column of a row group, read from its start.
 struct Cells {
     j: usize,
-    /// The next row's number in the table.
+    /// The index of the next row in the table.
     row: usize,
     reader: ColumnReader,
 }
 
-/// The chosen columns of a table, some rows at a time. The columns of a group are read side by
-/// side, so that no more of it is in memory than a page of each.
+/// Reads the chosen columns of a table in batches of rows. The columns of a row group
+/// advance together, so that only one page of each is in memory.
 pub(crate) struct ParquetRows {
     table: ParquetTable,
     pub selection: Selection,
     /// Whether single precision holds every feature.
     pub fits_single: bool,
-    /// Groups that were begun.
+    /// Number of row groups that were opened.
     n_groups: usize,
-    /// Rows of the last one that are not read yet.
+    /// Number of rows of the last one that are not read yet.
     left: usize,
     features: Vec<Cells>,
     truth: Option<Cells>,
     weights: Option<Cells>,
     pub n_rows: usize,
-    /// Bytes of the columns begun so far, as the footer has them.
+    /// Number of bytes of the columns that were opened so far, according to the footer.
     pub taken: u64,
 }
 
@@ -304,7 +303,7 @@ impl ParquetRows {
         })
     }
 
-    /// Rows of the whole table, as the footer has them.
+    /// Number of rows of the table, according to the footer.
     pub(crate) fn promised(&self) -> usize {
         (0..self.table.file.num_row_groups())
             .fold(0, |n: usize, group| n.saturating_add(self.table.group_rows(group)))
@@ -315,7 +314,7 @@ impl ParquetRows {
         self.selection.features.iter().map(|&j| self.table.columns[j].clone()).collect()
     }
 
-    /// Appends the numbers of the next rows; their count, 0 at the end.
+    /// Appends the values of the next rows and returns the number of rows, 0 at the end.
     pub(crate) fn batch<T: Real>(
         &mut self,
         values: &mut Vec<T>,
@@ -371,7 +370,7 @@ impl ParquetRows {
     }
 }
 
-/// The parquet reader's complaint, in one line.
+/// Converts an error of the parquet reader.
 fn complaint(name: &str, error: &ParquetError) -> Error {
     let text = error.to_string();
     if text.contains("Disabled feature") {
@@ -401,7 +400,7 @@ fn load_as<T: Real>(mut rows: ParquetRows) -> Result<Dataset, Error> {
     Ok(Dataset { feature_names, ..data })
 }
 
-/// Reads one class per row from the column named.
+/// Reads one class per row from the named column.
 pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
@@ -411,7 +410,7 @@ pub(crate) fn load_truth(input: Input, word: &str) -> Result<Truth, Error> {
     })
 }
 
-/// Reads one class per row: the only column, or the one called `label`.
+/// Reads one class per row from the only column, or from the column `label`.
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
@@ -432,7 +431,7 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
     })
 }
 
-/// Reads the footer only.
+/// Describes a file. Reads only the footer.
 pub(crate) fn describe(input: Input) -> Result<Description, Error> {
     let name = input.name.clone();
     without_panic(&name, || {

@@ -1,14 +1,14 @@
-//! Tables that are read in pieces, however large they are.
+//! Tables of any size that are read in pieces.
 //!
 //! | format             | rows are read                                                       |
 //! |--------------------|---------------------------------------------------------------------|
-//! | `.npy`             | from the file itself, at the place where they lie                   |
+//! | `.npy`             | from the file itself, at their position                             |
 //! | Parquet, CSV, TSV  | from a scratch file of plain numbers, written once when it is opened |
-//! | packed `.npy`      | from a scratch file of the unpacked bytes                            |
-//! | all others         | not at all: they must be loaded whole                               |
+//! | compressed `.npy`  | from a scratch file of the decompressed bytes                        |
+//! | all others         | not at all: the table must be loaded                                |
 //!
-//! A clustering passes over its rows many times. Decoding text or columns in every pass is far
-//! slower than reading plain numbers, so it is done once.
+//! A clustering reads the rows many times. Decoding text or columns is much slower than reading binary
+//! numbers, so it is done once.
 
 mod builder;
 mod expand;
@@ -38,18 +38,17 @@ use raw::Raw;
 /// A table that is read in pieces.
 #[derive(Debug)]
 pub struct RowTable {
-    /// Names of the features, where a file has them.
+    /// Names of the features, if a file has names.
     pub feature_names: Option<Vec<String>>,
-    /// Columns of the first file that the features come from, when some were chosen or left out.
+    /// Columns of the first file that became features, if only some were chosen.
     pub feature_columns: Option<Vec<usize>>,
-    /// Known classes of all rows, if asked for.
+    /// True classes of all rows, if requested.
     pub truth: Option<Truth>,
-    /// Weights of all rows, if asked for.
+    /// Weights of all rows, if requested.
     pub weights: Option<Vec<f64>>,
     /// The format of the first file.
     pub format: Format,
-    /// One CSV file: line of the first row, from 1, when every row is the line after the one
-    /// before.
+    /// One CSV file: line of the first row, from 1, if every row is one line.
     pub first_line: Option<u64>,
     n_rows: usize,
     n_cols: usize,
@@ -62,7 +61,7 @@ pub struct RowTable {
 /// One file of a table.
 #[derive(Debug)]
 struct Part {
-    /// Number of its first row in the table.
+    /// Index of its first row in the table.
     first: usize,
     raw: Raw,
 }
@@ -74,12 +73,12 @@ impl Part {
 }
 
 impl RowTable {
-    /// Bytes read from files so far, scratch files included.
+    /// Number of bytes read from files so far, including scratch files.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the scratch files.
+    /// Number of bytes of the scratch files.
     pub fn scratch_bytes(&self) -> u64 {
         self.scratch_bytes
     }
@@ -87,14 +86,14 @@ impl RowTable {
     /// Reads all rows.
     ///
     /// # Errors
-    /// When they cannot be read, or do not fit in memory.
+    /// When the rows cannot be read, or do not fit in memory.
     pub fn into_dataset(self) -> Result<Dataset, Error> {
         let matrix = self.piece(0..self.n_rows)?;
         let Self { feature_names, feature_columns, truth, weights, format, first_line, .. } = self;
         Ok(Dataset { matrix, feature_names, feature_columns, first_line, truth, weights, format })
     }
 
-    /// The table as messages name it.
+    /// The name of the table, for messages.
     fn name(&self) -> &str {
         self.parts.first().map_or("the table", |part| &part.raw.name)
     }
@@ -148,7 +147,7 @@ impl RowTable {
         Ok(T::matrix(values, rows.len(), self.n_cols))
     }
 
-    /// Memory for some rows.
+    /// Allocates memory for some rows.
     fn room<T>(&self, n_rows: usize) -> Result<Vec<T>, Error> {
         let mut values = Vec::new();
         let reserved = n_rows.checked_mul(self.n_cols).map(|n| values.try_reserve_exact(n));
@@ -162,7 +161,8 @@ impl RowTable {
     }
 
     fn outside(&self) -> Error {
-        let problem = format!("rows were asked for that are not among its {}", self.n_rows);
+        let problem =
+            format!("the requested rows are not among the {} rows of the table", self.n_rows);
         Error::unsupported(self.name(), problem)
     }
 }
@@ -193,17 +193,17 @@ impl RowSource for RowTable {
     }
 }
 
-/// Opens one table, or several of the same columns one below the other.
+/// Opens one table, or several tables with the same columns one below the other.
 ///
-/// Scratch files have no name, so that they vanish whatever happens, and lie in `scratch`, by
-/// default in the folder of temporary files. Where that is kept in memory, name a folder on a
-/// disk. `progress` gets the number of rows seen so far and may answer `false` to stop.
+/// Scratch files are created in `scratch`, by default in the folder of temporary files. They have no name, so
+/// they are removed even if the process is killed. If the default folder is in memory, choose one on a disk.
+/// `progress` gets the number of rows read so far and can return `false` to stop.
 ///
-/// If the numbers of any file need double precision, all come in double precision.
+/// If one file needs double precision, all rows are in double precision.
 ///
 /// # Errors
 /// When a file is missing, damaged or of a format that cannot be read in pieces, when the files
-/// do not fit together, when the scratch file cannot be written, or when told to stop.
+/// have different columns, when the scratch file cannot be written, or when `progress` stops the reading.
 pub fn open_rows(
     sources: &[Source],
     options: &LoadOptions,
@@ -242,7 +242,7 @@ pub fn open_rows(
     })
 }
 
-/// Looks into every source before the rows of any are read.
+/// Reads the header of every source before any rows are read.
 fn open_all(sources: &[Source], options: &LoadOptions) -> Result<Vec<Opening>, Error> {
     let mut openings: Vec<Opening> = Vec::with_capacity(sources.len());
     for source in sources {

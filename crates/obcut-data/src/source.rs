@@ -1,4 +1,4 @@
-//! Where bytes come from: a file or standard input, unpacked on the way.
+//! Sources of bytes: files and standard input, decompressed while they are read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::detect::{Format, Magic, check_head};
 use crate::error::Error;
 
-/// How many bytes are looked at before a reader is chosen.
+/// Number of bytes that are inspected to choose a reader.
 const HEAD: u64 = 1 << 16;
 
-/// Where a table comes from.
+/// The source of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Standard input.
@@ -22,7 +22,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// `-` is standard input, anything else a path.
+    /// Parses a source: `-` is standard input, anything else is a path.
     pub fn parse(text: &str) -> Self {
         match text {
             "-" => Self::Stdin,
@@ -30,7 +30,7 @@ impl Source {
         }
     }
 
-    /// The source as messages name it.
+    /// The name of the source, for messages.
     pub fn display(&self) -> String {
         match self {
             Self::Stdin => "standard input".to_string(),
@@ -39,30 +39,30 @@ impl Source {
     }
 }
 
-/// An open source whose first bytes are known and whose packing is undone.
+/// An open source, with its format, whose bytes are decompressed.
 pub(crate) struct Input {
-    /// The source as messages name it.
+    /// The name of the source, for messages.
     pub name: String,
     pub format: Format,
     /// All bytes from the start.
     pub reader: Box<dyn BufRead>,
-    /// Exact number of bytes, where the system knows it: a plain file.
+    /// Exact number of bytes, if known: that of an uncompressed file.
     pub length: Option<u64>,
-    /// The file, when its bytes are the format's own.
+    /// The file, if it is not compressed.
     pub plain: Option<PathBuf>,
-    /// Bytes taken from the source so far, as they come: packed ones if it is packed.
+    /// Number of bytes read from the source so far, before decompression.
     pub taken: Arc<AtomicU64>,
-    /// Bytes of the file, packed or not.
+    /// Number of bytes of the file, compressed or not.
     pub file_length: Option<u64>,
 }
 
-/// What zip and parquet readers need.
+/// A reader with random access, for zip and Parquet files.
 pub(crate) trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
 impl Input {
-    /// Opens a source, finds its format (given, else by suffix, else by content) and checks that
-    /// the first bytes agree.
+    /// Opens a source, determines its format (as given, else by file extension, else by content) and checks
+    /// that the first bytes match.
     pub(crate) fn open(source: &Source, format: Option<Format>) -> Result<Self, Error> {
         let (input, head) = Self::open_any(source)?;
         let format = match (format, source) {
@@ -77,7 +77,7 @@ impl Input {
         Ok(Self { format, ..input })
     }
 
-    /// Opens a source of any content, such as JSON, and returns its first bytes as well.
+    /// Opens a source of any format, such as JSON, and also returns its first bytes.
     pub(crate) fn open_any(source: &Source) -> Result<(Self, Vec<u8>), Error> {
         let name = source.display();
         let fail = |cause| Error::reading(&name, cause);
@@ -88,7 +88,7 @@ impl Input {
             Source::Path(path) => {
                 let file = open_file(path)?;
                 let meta = file.metadata().map_err(fail)?;
-                // A pipe has a path too, but neither length nor a second reading.
+                // A pipe has a path too, but no length, and cannot be read again.
                 if meta.is_file() {
                     length = Some(meta.len());
                     plain = Some(path.clone());
@@ -114,11 +114,11 @@ impl Input {
             let buffered = Box::new(BufReader::with_capacity(1 << 18, unpacked));
             (head, reader) = peek(buffered).map_err(fail)?;
         }
-        // The format is settled by the caller.
+        // The caller sets the format.
         Ok((Self { name, format: Format::Csv, reader, length, plain, taken, file_length }, head))
     }
 
-    /// Bytes in memory, for tests.
+    /// Creates an input from bytes in memory, for tests.
     #[cfg(test)]
     pub(crate) fn from_bytes(name: &str, bytes: Vec<u8>, format: Format) -> Result<Self, Error> {
         check_head(name, &bytes[..bytes.len().min(HEAD as usize)], format)?;
@@ -133,7 +133,7 @@ impl Input {
         })
     }
 
-    /// The bytes with random access: the file itself, or all of it in memory.
+    /// Converts to bytes with random access: the file itself, or a copy in memory.
     pub(crate) fn seekable(self) -> Result<(String, Seekable), Error> {
         let Self { name, plain, mut reader, .. } = self;
         if let Some(path) = plain {
@@ -145,7 +145,7 @@ impl Input {
     }
 }
 
-/// Counts what is taken from a reader.
+/// A reader that counts bytes.
 struct Counted {
     reader: Box<dyn BufRead>,
     taken: Arc<AtomicU64>,
@@ -177,7 +177,7 @@ pub(crate) enum Seekable {
 }
 
 impl Seekable {
-    /// As one reader.
+    /// Converts to a reader.
     pub(crate) fn reader(self) -> Box<dyn ReadSeek> {
         match self {
             Self::File(file) => Box::new(BufReader::with_capacity(1 << 16, file)),
@@ -186,7 +186,7 @@ impl Seekable {
     }
 }
 
-/// Opens a file, telling the usual mistakes apart.
+/// Opens a file, with separate errors for a missing file and a folder.
 pub(crate) fn open_file(path: &Path) -> Result<File, Error> {
     let source_name = path.display().to_string();
     if path.is_dir() {
@@ -198,7 +198,7 @@ pub(crate) fn open_file(path: &Path) -> Result<File, Error> {
     })
 }
 
-/// A name that promises packing must keep it: else a half-written download reads as garbage.
+/// Checks that a file is compressed if its extension says so: an incomplete download may not be.
 fn check_packing(
     name: &str,
     path: &Path,
@@ -215,13 +215,14 @@ fn check_packing(
         return Err(Error::Empty { source_name: name.to_string() });
     }
     if packing != Some(promised) {
-        let problem = format!("the name ends in .{suffix} but the content is not packed so");
+        let problem =
+            format!("the file extension is .{suffix} but the content is not compressed this way");
         return Err(Error::damaged(name, problem));
     }
     Ok(())
 }
 
-/// The first bytes, and a reader that starts with them again.
+/// Returns the first bytes, and a reader that starts with them again.
 fn peek(mut reader: Box<dyn BufRead>) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;

@@ -1,11 +1,11 @@
-//! Sparse matrices of other layouts turned into compressed rows.
+//! Conversion of sparse matrices to compressed rows.
 
 use obcut::{Csr, Matrix};
 
 use crate::error::Error;
 use crate::values::Values;
 
-/// A sparse matrix as a file gives it; `name` is the file, for messages.
+/// A sparse matrix in the layout of its file; `name` is the file, for messages.
 pub(crate) struct Sparse<'a> {
     pub name: &'a str,
     pub n_rows: usize,
@@ -14,14 +14,14 @@ pub(crate) struct Sparse<'a> {
 }
 
 impl Sparse<'_> {
-    /// From compressed rows, which only need checking.
+    /// Checks compressed rows.
     pub(crate) fn by_rows(self, offsets: Vec<i64>, columns: Vec<i64>) -> Result<Matrix, Error> {
         self.check_offsets(&offsets, self.n_rows, columns.len())?;
         self.check_indices(&columns, self.n_cols, "column")?;
         Ok(wrap(self.values, offsets, columns, self.n_cols))
     }
 
-    /// From compressed columns.
+    /// Converts compressed columns.
     pub(crate) fn by_columns(self, offsets: &[i64], rows: &[i64]) -> Result<Matrix, Error> {
         self.check_offsets(offsets, self.n_cols, rows.len())?;
         let mut columns = Vec::with_capacity(rows.len());
@@ -31,7 +31,7 @@ impl Sparse<'_> {
         self.by_triples(rows, &columns)
     }
 
-    /// From (row, column, value), in any order; rows keep the order of their entries.
+    /// Converts (row, column, value) in any order. Rows keep the order of their entries.
     pub(crate) fn by_triples(self, rows: &[i64], columns: &[i64]) -> Result<Matrix, Error> {
         if rows.len() != self.values.len() || columns.len() != self.values.len() {
             return Err(self.broken(format!(
@@ -43,7 +43,7 @@ impl Sparse<'_> {
         }
         self.check_indices(rows, self.n_rows, "row")?;
         self.check_indices(columns, self.n_cols, "column")?;
-        // Here alone memory depends on a header's word; nearly all rows would be empty.
+        // Only here does memory depend on the header; nearly all rows would be empty.
         if self.n_rows > 1_000_000 + 1000 * rows.len() {
             return Err(self.broken(format!(
                 "{} rows are declared for {} stored entries",
@@ -58,7 +58,7 @@ impl Sparse<'_> {
         for i in 0..self.n_rows {
             offsets[i + 1] += offsets[i];
         }
-        // Where each entry goes: a counting sort by row.
+        // A counting sort by row.
         let mut next = offsets.clone();
         let mut place = vec![0usize; rows.len()];
         for (p, &i) in rows.iter().enumerate() {
@@ -73,7 +73,7 @@ impl Sparse<'_> {
         Ok(wrap(values, offsets, columns, self.n_cols))
     }
 
-    /// Offsets must rise from 0 to the number of entries.
+    /// Checks that offsets increase from 0 to the number of entries.
     fn check_offsets(&self, offsets: &[i64], n: usize, n_indices: usize) -> Result<(), Error> {
         let stored = self.values.len();
         if n_indices != stored {
@@ -90,7 +90,7 @@ impl Sparse<'_> {
     }
 
     fn check_indices(&self, indices: &[i64], n: usize, what: &str) -> Result<(), Error> {
-        // Later steps keep something per column, and SciPy counts with 32 bits too.
+        // Later steps need memory per column, and SciPy uses 32 bits too.
         if self.n_cols > i32::MAX as usize {
             return Err(self.broken(format!("{} columns are declared", self.n_cols)));
         }
@@ -105,7 +105,7 @@ impl Sparse<'_> {
     }
 }
 
-/// Indices that were read as numbers; what is no index becomes one that no check lets pass.
+/// Converts numbers to indices. Invalid values become an index that fails every check.
 pub(crate) fn indices(values: Values) -> Vec<i64> {
     let index = |v: f64| {
         if v >= 0.0 && v < 2f64.powi(53) && v.fract() == 0.0 { v as i64 } else { -1 }

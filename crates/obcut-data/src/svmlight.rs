@@ -1,8 +1,7 @@
-//! Sparse rows as text: `target index:value index:value ... # comment`, as SVMlight and LIBSVM
-//! have them.
+//! svmlight files, also of LIBSVM: sparse rows as text, `target index:value index:value ... # comment`.
 //!
-//! Indices start with 1 unless a 0 appears anywhere. `qid:` is passed over. The target becomes
-//! the truth; several targets (`1,3`) are one class of that name.
+//! Indices start at 1, unless the file contains an index of 0. `qid:` is ignored. The target is the class;
+//! several targets (`1,3`) are one class with this name.
 
 use obcut::{Csr, Matrix};
 
@@ -14,7 +13,7 @@ use crate::source::Input;
 use crate::text::{TextLines, number};
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
-/// Column numbers stay within 32 bits, as in SciPy.
+/// Maximum index of a column: 32 bits, as in SciPy.
 const MAX_INDEX: i64 = i32::MAX as i64;
 
 /// Reads the rows and their targets.
@@ -43,14 +42,14 @@ fn read(input: &mut Input) -> Result<(Csr<f64>, TruthBuilder), Error> {
     Ok((rows, targets))
 }
 
-/// Appends one row; columns keep the numbers of the file.
+/// Appends a row. Columns keep the indices of the file.
 fn read_row<'a>(
     target: &str,
     words: impl Iterator<Item = &'a str>,
     rows: &mut Csr<f64>,
 ) -> Result<(), String> {
     if target.contains(':') {
-        return Err(format!("'{}' stands where the target belongs", shorten(target, 40)));
+        return Err(format!("expected a target, found '{}'", shorten(target, 40)));
     }
     for word in words {
         let Some((index, value)) = word.split_once(':') else {
@@ -72,7 +71,7 @@ fn read_row<'a>(
     Ok(())
 }
 
-/// Reads a sparse table with its truth.
+/// Reads a sparse table with its classes.
 pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     for (option, is_given) in
         [("`truth`", options.truth.is_some()), ("`weights`", options.weights.is_some())]
@@ -98,7 +97,7 @@ pub(crate) fn load_labels(mut input: Input) -> Result<Truth, Error> {
     targets.finish(&input.name)
 }
 
-/// Reads all lines: nothing else tells the shape.
+/// Describes a file. Reads all lines, since there is no header with the shape.
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
     let (rows, _) = read(&mut input)?;
     let shape = (rows.offsets.len() - 1, rows.n_cols);
@@ -146,7 +145,7 @@ mod tests {
     #[test]
     fn bad_lines_are_named() {
         assert_eq!(message("1 1:2\n1 5\n"), "t.svm, line 2: '5' is not index:value");
-        assert_eq!(message("1 1:x\n"), "t.svm, line 1: 'x' is no number");
+        assert_eq!(message("1 1:x\n"), "t.svm, line 1: 'x' is not a number");
         assert!(message("1 -1:2\n").contains("index '-1'"));
         assert!(message("1 99999999999:2\n").contains("index '99999999999'"));
         assert!(message("1:2 2:3\n").contains("target"));

@@ -1,15 +1,14 @@
-//! TextLines of the two formats that are parsed here: svmlight and MatrixMarket.
+//! Reads the lines of the two text formats that this crate parses itself, svmlight and MatrixMarket.
 
 use std::io::{BufRead, Read};
 
 use crate::error::Error;
 use crate::message::shorten;
 
-/// A line longer than this is no text of ours: it keeps a binary file without line ends from
-/// filling the memory.
+/// Maximum length of a line, so that a binary file without line ends does not fill the memory.
 const MAX_LINE: u64 = 1 << 28;
 
-/// TextLines with their numbers.
+/// Lines with their numbers.
 pub(crate) struct TextLines<'a> {
     pub source_name: &'a str,
     reader: &'a mut dyn BufRead,
@@ -23,7 +22,7 @@ impl<'a> TextLines<'a> {
         Self { source_name, reader, buffer: Vec::new(), number: 0 }
     }
 
-    /// The next line with blanks at its ends taken off, or none at the end.
+    /// Reads the next line and trims it; `None` at the end of the file.
     pub(crate) fn next_line(&mut self) -> Result<Option<&str>, Error> {
         self.buffer.clear();
         let n = (&mut *self.reader)
@@ -43,13 +42,13 @@ impl<'a> TextLines<'a> {
         }
     }
 
-    /// A complaint about the last line read.
+    /// The error for the last line read.
     pub(crate) fn error(&self, problem: impl Into<String>) -> Error {
         Error::line(self.source_name, self.number, problem)
     }
 }
 
-/// A number in a line, or what is wrong with it.
+/// Parses a number in a line, or returns the problem.
 pub(crate) fn number(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| format!("'{}' is no number", shorten(text, 40)))
+    text.parse().map_err(|_| format!("'{}' is not a number", shorten(text, 40)))
 }

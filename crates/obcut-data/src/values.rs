@@ -1,14 +1,14 @@
-//! Numbers as binary files store them, turned into the two types of the library in bulk.
+//! Conversion of binary numbers to the two types of the library, in bulk.
 
 use std::io::{self, Read};
 
 use obcut::{Csr, Matrix};
 
-/// Bytes converted at a time: small enough for the cache, and all that a lying header can make
-/// us allocate beyond the bytes that are really there.
+/// Bytes that are converted at a time: they fit in the cache, and a wrong header cannot make a reader allocate
+/// more beyond the bytes in the file.
 const CHUNK: usize = 1 << 18;
 
-/// A stored type of number.
+/// The stored type of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
     Bool,
@@ -26,7 +26,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// Bytes per number.
+    /// Number of bytes per value.
     pub(crate) fn width(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
@@ -36,7 +36,7 @@ impl Number {
         }
     }
 
-    /// NumPy's name.
+    /// Name in NumPy.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -54,13 +54,13 @@ impl Number {
         }
     }
 
-    /// Whether single precision holds every value, so that half the memory suffices.
+    /// Whether single precision holds every value of the type.
     pub(crate) fn fits_single(self) -> bool {
         self.width() <= 2 || self == Self::F32
     }
 }
 
-/// Numbers in one of the library's two types.
+/// Numbers in one of the two types of the library.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Values {
     F32(Vec<f32>),
@@ -75,7 +75,7 @@ impl Values {
         }
     }
 
-    /// In double precision.
+    /// The numbers in double precision.
     pub(crate) fn into_f64(self) -> Vec<f64> {
         match self {
             Self::F32(v) => v.into_iter().map(f64::from).collect(),
@@ -83,7 +83,7 @@ impl Values {
         }
     }
 
-    /// As a dense matrix; column-major values are turned around.
+    /// Converts to a dense matrix in row-major order.
     pub(crate) fn into_dense(self, n_rows: usize, n_cols: usize, column_major: bool) -> Matrix {
         // A single row or column is the same in both orders.
         let turn = column_major && n_rows > 1 && n_cols > 1;
@@ -100,14 +100,14 @@ impl Values {
     }
 }
 
-/// `f32` and `f64`, the types numbers are turned into.
+/// The types of the library, `f32` and `f64`.
 pub(crate) trait Real: Copy + Default {
-    /// How it is stored.
+    /// The stored type.
     const NUMBER: Number;
 
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
-    /// Appends its bytes, little-endian.
+    /// Appends the bytes, little-endian.
     fn store(self, out: &mut Vec<u8>);
     fn matrix(values: Vec<Self>, n_rows: usize, n_cols: usize) -> Matrix;
 }
@@ -150,7 +150,7 @@ impl Real for f64 {
     }
 }
 
-/// The matrix in the precision asked for, if any.
+/// Converts a matrix to the requested precision.
 pub(crate) fn in_precision(matrix: Matrix, single: Option<bool>) -> Matrix {
     fn each<A: Real, B: Real>(values: Vec<A>) -> Vec<B> {
         values.into_iter().map(|v| B::from_f64(v.to_f64())).collect()
@@ -172,24 +172,24 @@ pub(crate) fn in_precision(matrix: Matrix, single: Option<bool>) -> Matrix {
     }
 }
 
-/// How a run of numbers is stored.
+/// The layout of stored numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub number: Number,
     pub big_endian: bool,
     pub count: usize,
-    /// Bytes that are certainly there, so that memory may be taken at once.
+    /// Number of bytes that are certainly in the file, so that memory can be allocated at once.
     pub certain: u64,
 }
 
 impl Layout {
-    /// Reads the numbers, in single precision where that loses nothing.
+    /// Reads the numbers, in single precision if it holds every value.
     #[cfg(test)]
     pub(crate) fn read(self, reader: &mut dyn Read) -> io::Result<Values> {
         self.read_as(reader, self.number.fits_single())
     }
 
-    /// Reads the numbers in the precision asked for.
+    /// Reads the numbers in the requested precision.
     pub(crate) fn read_as(self, reader: &mut dyn Read, single: bool) -> io::Result<Values> {
         Ok(if single {
             Values::F32(self.read_real(reader)?)
@@ -219,7 +219,7 @@ impl Layout {
     }
 }
 
-/// Appends stored numbers; the bytes are left little-endian.
+/// Appends stored numbers. Changes the bytes to little-endian.
 pub(crate) fn decode<T: Real>(
     number: Number,
     big_endian: bool,
@@ -232,8 +232,7 @@ pub(crate) fn decode<T: Real>(
     convert(number, bytes, out);
 }
 
-/// Appends little-endian numbers. Going through f64 costs nothing: the compiler drops the way
-/// there and back for f32.
+/// Appends little-endian numbers. The compiler removes the conversion of f32 to f64 and back.
 fn convert<T: Real>(number: Number, bytes: &[u8], out: &mut Vec<T>) {
     fn each<const W: usize, T: Real>(
         bytes: &[u8],
@@ -259,7 +258,7 @@ fn convert<T: Real>(number: Number, bytes: &[u8], out: &mut Vec<T>) {
     }
 }
 
-/// IEEE half precision, which Rust has no stable type for.
+/// Converts IEEE half precision, for which Rust has no stable type.
 pub(crate) fn half_to_f64(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
@@ -271,7 +270,7 @@ pub(crate) fn half_to_f64(bits: u16) -> f64 {
     }
 }
 
-/// Column-major to row-major, in square blocks so that both sides stay in the cache.
+/// Converts column-major to row-major order, in square blocks that fit in the cache.
 pub(crate) fn transpose<T: Real>(columns: &[T], n_rows: usize, n_cols: usize) -> Vec<T> {
     const BLOCK: usize = 32;
     let mut rows = vec![T::default(); columns.len()];

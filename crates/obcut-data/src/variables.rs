@@ -1,4 +1,4 @@
-//! Which array of an NPZ or MAT file holds the features.
+//! Selection of the array of features in an NPZ or MAT file.
 
 use obcut::Matrix;
 
@@ -7,12 +7,12 @@ use crate::error::Error;
 use crate::message::hint_for;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
-/// Names that people give to their features, best first.
+/// Usual names of arrays of features, in order of preference.
 const FEATURES: [&str; 5] = ["X", "fea", "data", "features", "x"];
-/// Names that people give to known classes: never features unless asked for by name.
+/// Usual names of arrays of classes. They are features only if named explicitly.
 pub(crate) const TRUTHS: [&str; 7] = ["y", "gt", "gnd", "labels", "label", "Y", "target"];
 
-/// An array as the file announces it.
+/// An array, as the file declares it.
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub name: String,
@@ -27,7 +27,7 @@ impl Variable {
     }
 }
 
-/// The array with a name.
+/// Finds an array by name.
 pub(crate) fn find(source_name: &str, all: &[Variable], name: &str) -> Result<usize, Error> {
     all.iter().position(|v| v.name == name).ok_or_else(|| {
         let names: Vec<String> = all.iter().map(|v| v.name.clone()).collect();
@@ -39,7 +39,7 @@ pub(crate) fn find(source_name: &str, all: &[Variable], name: &str) -> Result<us
     })
 }
 
-/// The array of features: named, else by the usual names, else the only numeric table.
+/// Finds the array of features: by the given name, else by the usual names, else the only numeric table.
 pub(crate) fn choose(
     source_name: &str,
     all: &[Variable],
@@ -60,7 +60,7 @@ pub(crate) fn choose(
     }
     let tables: Vec<usize> =
         (0..all.len()).filter(|&at| is_free(&all[at]) && all[at].is_table()).collect();
-    // In MATLAB scalars and vectors are tables too.
+    // In MATLAB, scalars and vectors are tables too.
     let wide: Vec<usize> =
         tables.iter().copied().filter(|&at| all[at].shape.iter().all(|&n| n > 1)).collect();
     match (&tables[..], &wide[..]) {
@@ -80,7 +80,7 @@ pub(crate) fn choose(
     }
 }
 
-/// All arrays of a file in which the features cannot be told.
+/// Describes a file whose array of features is unknown.
 pub(crate) fn undecided(all: &[Variable], format: Format) -> Description {
     Description {
         arrays: listed(all),
@@ -89,12 +89,12 @@ pub(crate) fn undecided(all: &[Variable], format: Format) -> Description {
     }
 }
 
-/// Arrays as a description has them.
+/// Name, shape and type of every array.
 pub(crate) fn listed(all: &[Variable]) -> Vec<(String, Vec<usize>, String)> {
     all.iter().map(|v| (v.name.clone(), v.shape.clone(), v.dtype.clone())).collect()
 }
 
-/// Puts a table together with classes and weights that are arrays of their own.
+/// Creates a table from a matrix and from separate arrays of classes and weights.
 pub(crate) fn with_roles(
     source_name: &str,
     matrix: Matrix,
@@ -119,7 +119,7 @@ pub(crate) fn with_roles(
             });
         }
     }
-    // Here the roles name arrays, so only the choice of columns is left.
+    // The roles name arrays here, so only columns are left to choose.
     let columns = LoadOptions { truth: None, weights: None, ..options.clone() };
     let data = dataset_by_columns(source_name, matrix, &columns, format)?;
     Ok(Dataset { truth, weights, ..data })

@@ -1,5 +1,5 @@
-//! Whole files or none: everything goes to a temporary file in the same folder, which takes the
-//! output's name at the end.
+//! Writing of files that are complete or absent: the bytes go to a temporary file in the same folder, which
+//! is renamed at the end.
 
 mod labels;
 
@@ -15,11 +15,11 @@ use crate::npy::header_bytes;
 
 pub use labels::{LabelWriter, RowLabels, check_output, write_labels};
 
-/// Checks that a file of any suffix can be written: it is no folder, absent unless `force`, and
-/// its folder is there and takes new files.
+/// Checks that a file can be written: it is not a folder, it does not exist (unless `force`), and new files
+/// can be created in its folder.
 ///
 /// # Errors
-/// When one of these does not hold.
+/// When one of these conditions does not hold.
 pub fn check_writable(path: &Path, force: bool) -> Result<(), Error> {
     if is_special(path) {
         return Ok(());
@@ -28,8 +28,8 @@ pub fn check_writable(path: &Path, force: bool) -> Result<(), Error> {
     temporary(path).map(drop)
 }
 
-/// Writes any bytes to a file: first to a temporary file beside it, flushed to the disk, then
-/// renamed. Whatever goes wrong, no half file is left. Devices and pipes are written directly.
+/// Writes bytes to a temporary file beside the output, flushes it to the disk and renames it. No partial file
+/// is left after an error. Devices and pipes are written directly.
 ///
 /// # Errors
 /// When the file exists without `force`, or its folder cannot be written, or `write` fails.
@@ -44,17 +44,17 @@ pub fn write_atomic(
     file.finish()
 }
 
-/// A file that is written under another name beside its own, so that it is whole or absent.
+/// A file that is written under a temporary name, so that it is complete or absent.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     path: PathBuf,
     force: bool,
-    /// None for a device or a pipe, which is written directly.
+    /// The temporary file; `None` for a device or a pipe, which is written directly.
     temporary: Option<NamedTempFile>,
 }
 
 impl AtomicFile {
-    /// Opens a file for writing. Dropped before [`finish`](Self::finish), it leaves nothing.
+    /// Opens a file for writing. Nothing is left if it is dropped before [`finish`](Self::finish).
     fn create(path: &Path, force: bool) -> Result<(Self, BufWriter<File>), Error> {
         let fail = |cause| failed(path, cause);
         let (file, temporary) = if is_special(path) {
@@ -68,7 +68,7 @@ impl AtomicFile {
         Ok((Self { path: path.to_path_buf(), force, temporary }, out))
     }
 
-    /// Gives the file its name, once its bytes are on the disk.
+    /// Flushes the file to the disk and renames it.
     fn finish(self) -> Result<(), Error> {
         let Some(file) = self.temporary else { return Ok(()) };
         let fail = |cause| failed(&self.path, cause);
@@ -77,7 +77,7 @@ impl AtomicFile {
             if self.force { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };
         match moved {
             Ok(_) => Ok(()),
-            // Another process made it since the check.
+            // Another process created the file after the check.
             Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(Error::OutputExists { path: self.path.display().to_string() })
             }
@@ -86,8 +86,7 @@ impl AtomicFile {
     }
 }
 
-/// Writes a float32 table of the shape given as `.npy`: `fill` writes its numbers, row after row and
-/// little-endian.
+/// Writes a float32 table as `.npy`. `fill` writes the values row by row, little-endian.
 ///
 /// # Errors
 /// As [`write_atomic`], and when `fill` fails.
@@ -103,7 +102,7 @@ pub fn write_npy(
     })
 }
 
-/// Writes a sparse matrix as `scipy.sparse.load_npz` reads it.
+/// Writes a sparse matrix for `scipy.sparse.load_npz`.
 ///
 /// # Errors
 /// When the arrays do not fit together, or as [`write_atomic`].
@@ -122,7 +121,7 @@ pub fn write_csr_npz(
         let cause = io::Error::other("offsets, columns, values and shape do not fit together");
         return Err(Error::Write { path: path.display().to_string(), cause });
     }
-    // SciPy wants both index arrays of one width; 32 bits are what scikit-learn takes.
+    // SciPy needs both index arrays in one width, and scikit-learn needs 32 bits.
     let narrow = i32::try_from(values.len()).is_ok();
     write_atomic(path, force, |out| {
         let mut zip = ZipWriter::new_stream(out);
@@ -149,13 +148,13 @@ pub fn write_csr_npz(
     })
 }
 
-/// Numbers on their way to a file, little-endian.
+/// Numbers to be written little-endian.
 enum Bytes<'a> {
     Raw(&'a [u8]),
     I32(&'a [i32]),
     I64(&'a [i64]),
     F64(&'a [f64]),
-    /// 64 bits that are known to fit 32.
+    /// Integers of 64 bits that fit in 32.
     Narrow(&'a [i64]),
     Wide(&'a [i32]),
 }
@@ -189,7 +188,7 @@ fn write_each<T, const W: usize>(
     out.write_all(&buffer)
 }
 
-/// A device or pipe, which must be written rather than replaced.
+/// Whether a path is a device or a pipe, which must be written rather than replaced.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
@@ -198,14 +197,14 @@ fn check_target(path: &Path, force: bool) -> Result<(), Error> {
     if path.is_dir() {
         return Err(Error::IsDirectory { source_name: path.display().to_string() });
     }
-    // A dangling link counts as a file that is there.
+    // A dangling link counts as an existing file.
     if !force && path.symlink_metadata().is_ok() {
         return Err(Error::OutputExists { path: path.display().to_string() });
     }
     Ok(())
 }
 
-/// Ending of the names of temporary files, which begin with the number of the process.
+/// Ending of the names of temporary files. The names begin with the process id.
 const PART: &str = ".part";
 
 fn part_prefix(process: u32) -> String {
@@ -219,7 +218,7 @@ pub fn remove_parts(path: &Path, process: u32) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(&part_prefix(process)) && name.ends_with(PART) {
-            // What cannot be removed does no harm.
+            // Files that cannot be removed do no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -232,7 +231,7 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// A new file in the output's folder, gone again unless it is renamed.
+/// Creates a temporary file in the folder of the output.
 fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
     let folder = folder_of(path);
     if !folder.is_dir() {
@@ -244,14 +243,13 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
     let mut builder = Builder::new();
     let prefix = part_prefix(std::process::id());
     builder.prefix(&prefix).suffix(PART);
-    // Temporary files are private by default; an output is for whoever the umask lets read it.
+    // Temporary files are private by default; the mode of an output follows the umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(&folder).map_err(|cause| failed(path, cause))
 }
 
-/// What the system said about an output, without the name of the temporary file that tempfile
-/// adds to it: nobody asked for that one, and it is gone.
+/// The error of the system for an output, without the name of the temporary file, which is removed.
 fn failed(path: &Path, cause: io::Error) -> Error {
     let text = cause.to_string();
     let cause = match text.split_once(" at path ") {

@@ -103,7 +103,7 @@ fn npz_with_features_truth_and_weights() {
     assert!(error.to_string().contains("one per row"), "{error}");
     let error = read_with("packed.npz", &self::options(Some("g"), None)).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("did you mean 'gt'"), "{error}");
-    assert!(message("truth_only.npz").contains("which array"));
+    assert!(message("truth_only.npz").contains("array of features"));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn packed_text_is_unpacked_by_name() {
     let path = folder.path().join("fake.csv.gz");
     std::fs::write(&path, text).unwrap();
     let error = load(&Source::Path(path), &options(None, None)).unwrap_err().to_string();
-    assert!(error.contains("not packed so"), "{error}");
+    assert!(error.contains("not compressed this way"), "{error}");
 
     // A packed array has no length to check, only an end.
     let path = folder.path().join("t.npy.zst");

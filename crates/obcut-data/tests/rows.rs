@@ -155,7 +155,7 @@ fn cells_that_are_no_numbers_are_named() {
     let text = with("1,,x,0");
     assert!(text.contains("t.csv, line 50002, column 'b' has no value"), "{text}");
     let text = with("red,1,x,0");
-    assert!(text.contains("t.csv, line 50002, column 'a': 'red' is no number"), "{text}");
+    assert!(text.contains("t.csv, line 50002, column 'a': 'red' is not a number"), "{text}");
     let text = with("1,1,x");
     assert!(text.contains("t.csv, line 50002: 3 cells"), "{text}");
     let text = with("1,1,,0");

@@ -6,35 +6,35 @@ use clap::Args;
 
 use super::values;
 
-/// Heading of these options.
+/// Heading of the options in this module.
 const LARGE: &str = "Large tables";
 
-/// How a large table is read.
+/// Options for reading a large table.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = LARGE)]
 pub struct MemoryArgs {
-    /// Memory to use, like 12GB or 512MiB [default: most of what is free]
+    /// Memory limit, such as 12GB or 512MiB [default: 70 % of the free memory]
     ///
-    /// A table that needs more is read in pieces (NPY, Parquet, CSV). Other methods refuse what takes
-    /// more beside the table [default for them: 12GiB].
+    /// A table that needs more is read in pieces (NPY, Parquet, CSV). Other methods fail if they need
+    /// more than this in addition to the table [default for them: 12GiB].
     #[arg(long, value_name = "SIZE", value_parser = values::bytes)]
     pub memory: Option<u64>,
-    /// Folder of scratch files, on a disk with room for the table [default: the temporary folder]
+    /// Folder for scratch files, with space for the table [default: the temporary folder]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
 }
 
-/// How a long run is kept safe.
+/// Options for checkpoints of a long run.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = LARGE)]
 pub struct CheckpointArgs {
-    /// Save the state of the run in this folder every few minutes, and when it is interrupted
+    /// Save a checkpoint to this folder every two minutes and on interruption
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
-    /// Go on from the state in the folder of --checkpoint, to the same labels
+    /// Resume from the folder of --checkpoint; the labels are the same as without the interruption
     #[arg(long, requires = "checkpoint")]
     pub resume: bool,
-    /// Seconds between two states
+    /// Seconds between two checkpoints
     #[arg(long, value_name = "S", default_value_t = 120.0, hide = true)]
     pub checkpoint_seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! What to cluster with: the method, its parameters, and files that they name.
+//! Options for the method, its parameters, and the files that they name.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use super::settings::SettingArgs;
 use super::values::{Clusters, clusters, method};
 use crate::failure::CliError;
 
-/// Everything that says how rows are clustered.
+/// Options that define how rows are clustered.
 #[derive(Args, Clone, Debug)]
 pub struct MethodArgs {
     /// Number of clusters; 'auto' or a range like 5-30 chooses it from the data
@@ -25,10 +25,10 @@ pub struct MethodArgs {
     /// Another method to cluster with; 'obcut methods' lists them [default: obcut]
     #[arg(long, value_name = "NAME", value_parser = method(), help_heading = METHOD)]
     method: Option<Method>,
-    /// A setting of another method: --set p=500
+    /// Setting of another method, such as --set p=500
     #[arg(long, value_name = "NAME=VALUE", help_heading = METHOD)]
     set: Vec<String>,
-    /// Start from the parameters of the paper; options given beside it override them
+    /// Use the parameters of the paper; other options override them
     #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
     pub preset: Option<String>,
     #[command(flatten)]
@@ -38,15 +38,15 @@ pub struct MethodArgs {
 }
 
 impl MethodArgs {
-    /// The parameters: the preset, then every option given. Reads the files they name.
+    /// The parameters: the preset, overridden by the options. Reads the files that the options name.
     pub fn params(&self) -> anyhow::Result<Params> {
         let (n_clusters, k_range) = match self.n_clusters {
             Clusters::Given(k) => (k, None),
-            // What is chosen replaces the number.
+            // The number that is chosen replaces this one.
             Clusters::Choose(low, high) => (low, Some((low, high))),
         };
         if n_clusters == 0 {
-            // Known before the table is read, which may take minutes.
+            // Checked before the table is read, which may take minutes.
             return Err(obcut::Error::from(ParamError::NoClusters).into());
         }
         if !self.set.is_empty() {
@@ -72,12 +72,12 @@ impl MethodArgs {
         Ok(params)
     }
 
-    /// The method named.
+    /// The method to use.
     pub fn method(&self) -> Method {
         self.method.unwrap_or(Method::Obcut)
     }
 
-    /// Settings of another method as they were given.
+    /// Names and values of the settings of another method.
     pub fn settings(&self) -> anyhow::Result<Vec<(String, String)>> {
         (self.set.iter())
             .map(|text| match text.split_once('=') {
@@ -87,7 +87,7 @@ impl MethodArgs {
             .collect()
     }
 
-    /// Seed, threads and memory of another method.
+    /// Seed, threads and memory limit for another method.
     pub fn run(&self, memory: Option<u64>) -> Run {
         let usual = Run::default();
         Run {
@@ -97,7 +97,7 @@ impl MethodArgs {
         }
     }
 
-    /// Options given that only OBCut has.
+    /// The options on the command line that only OBCut has.
     pub fn given(&self) -> Vec<String> {
         let preset = self.preset.is_some().then(|| "--preset".to_string());
         let settings = (self.settings.given())
@@ -106,7 +106,7 @@ impl MethodArgs {
         preset.into_iter().chain(settings).collect()
     }
 
-    /// A note when options of the learning loop are given while nothing is learned.
+    /// A note on options of the learning loop that are ignored because nothing is learned.
     pub fn idle(&self, params: &Params) -> Option<String> {
         let idle: Vec<String> = (self.settings.given())
             .filter(|(parameter, _)| parameter.group == Group::Learning)
@@ -121,7 +121,7 @@ impl MethodArgs {
     }
 }
 
-/// The start of the labels: a word, else a file.
+/// The initial labels: a word, else a file.
 fn start(text: &str) -> anyhow::Result<Init> {
     match text {
         "spectral" => return Ok(Init::Spectral),
@@ -137,7 +137,7 @@ fn start(text: &str) -> anyhow::Result<Init> {
     Ok(Init::Given(obcut_data::load_labels(&source)?.codes))
 }
 
-/// The rows of a table in double precision, and how many they are.
+/// The rows of a table in double precision, and their number.
 fn anchors(path: PathBuf) -> anyhow::Result<(Vec<f64>, usize)> {
     let source = Source::Path(path);
     let matrix = obcut_data::load(&source, &LoadOptions::default())?.matrix;
@@ -150,7 +150,7 @@ fn anchors(path: PathBuf) -> anyhow::Result<(Vec<f64>, usize)> {
     Ok((values, n_rows))
 }
 
-/// Anchors are few, so a sparse table of them may be made dense.
+/// Converts a sparse table to a dense one. Anchors are few, so it fits in memory.
 fn densify(matrix: &obcut::Matrix) -> Result<Vec<f64>, obcut::Error> {
     let n_cols = matrix.n_cols();
     let mut out = vec![0.0; matrix.n_rows() * n_cols];

@@ -1,4 +1,4 @@
-//! The options of a fit, made from the library's table of parameters.
+//! The options of a fit, generated from the library's table of parameters.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -9,22 +9,22 @@ use serde_json::Value;
 use super::vocabulary::Options;
 use super::{ADVANCED, LEARNING, METHOD};
 
-/// Parameters that have options of their own elsewhere.
+/// Parameters whose options are defined elsewhere.
 const ELSEWHERE: [&str; 2] = ["n_clusters", "threads"];
-/// Resamples of `--stability` without a number.
+/// Number of resamples for `--stability` without a value.
 const RESAMPLES: &str = "10";
 
-/// The parameters that were given as options, with their values. Files are not read yet.
+/// The parameters on the command line, with their values. Files are read later.
 #[derive(Clone, Debug, Default)]
 pub struct SettingArgs(Vec<(&'static Parameter, Value)>);
 
 impl SettingArgs {
-    /// What was given.
+    /// The parameters and their values.
     pub fn given(&self) -> impl Iterator<Item = (&'static Parameter, &Value)> {
         self.0.iter().map(|(parameter, value)| (*parameter, value))
     }
 
-    /// The value of a parameter, if it was given.
+    /// The value of a parameter, if it is on the command line.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.given().find(|(parameter, _)| parameter.name == name).map(|(_, value)| value)
     }
@@ -114,7 +114,7 @@ fn help(parameter: &Parameter) -> String {
     format!("{summary}{values}{default}")
 }
 
-/// A number as people write it: 1, 0.25, 1e-5.
+/// A number in its shortest form: 1, 0.25, 1e-5.
 fn short(number: Option<f64>) -> String {
     match number {
         Some(number) if number != 0.0 && number.abs() < 1e-3 => format!("{number:e}"),
@@ -132,14 +132,14 @@ fn value_parser(parameter: &'static Parameter) -> ValueParser {
         }
         _ => ValueParser::new(move |text: &str| match parameter.parse(text) {
             Ok(value) => Ok(value),
-            // Out of range: the library says so, with the range.
+            // The value is out of range: the error of the library names the range.
             Err(_) if text.parse::<f64>().is_ok() => Ok(Value::from(text)),
             Err(_) => Err(format!("must be {}", parameter.range())),
         }),
     }
 }
 
-/// A parser of words that shows what they mean, with suggestions on a typo.
+/// A parser of words that explains them in the help and suggests one on a typo.
 pub fn possible(choices: &'static [Choice]) -> PossibleValuesParser {
     let value = |choice: &Choice| PossibleValue::new(choice.name).help(choice.help);
     PossibleValuesParser::new(choices.iter().map(value))

@@ -5,14 +5,14 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use obcut_baselines::Method;
 use obcut_data::Format;
 
-/// One of the methods, with clap's suggestions on a typo.
+/// A parser of methods, with clap's suggestions on a typo.
 pub fn method() -> impl TypedValueParser<Value = Method> {
     let values = Method::ALL.iter().map(|m| PossibleValue::new(m.name()).help(m.summary()));
     PossibleValuesParser::new(values)
         .map(|text| text.parse().expect("clap lets only possible values through"))
 }
 
-/// A format of tables.
+/// A parser of table formats.
 pub fn format() -> impl TypedValueParser<Value = Format> {
     use Format::*;
     let all = [Csv, Tsv, Npy, Npz, Parquet, Mat, Svmlight, MatrixMarket];
@@ -20,26 +20,26 @@ pub fn format() -> impl TypedValueParser<Value = Format> {
         .map(|text| text.parse().expect("clap lets only possible values through"))
 }
 
-/// How many clusters: a number, or a range to choose from.
+/// The number of clusters, or a range to choose it from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clusters {
-    /// This many.
+    /// A fixed number.
     Given(usize),
-    /// The best of a range; without an upper end it follows from the rows.
+    /// The best number in a range. Without an upper bound, the bound depends on the number of rows.
     Choose(usize, Option<usize>),
 }
 
-/// A number of clusters, 'auto', or a range like 5-30.
+/// Parses a number of clusters, 'auto', or a range like 5-30.
 pub fn clusters(text: &str) -> Result<Clusters, String> {
     if text == "auto" {
         return Ok(Clusters::Choose(1, None));
     }
-    let wrong = || "neither a whole number, nor 'auto', nor a range like 5-30".to_string();
+    let wrong = || "expected an integer, 'auto', or a range like 5-30".to_string();
     let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
     match text.split_once('-') {
         Some((low, high)) => match (number(low)?, number(high)?) {
             (low, high) if low < 1 || high < low => Err(format!(
-                "a range goes from 1 or more to something larger, not from {low} to {high}"
+                "expected a range from 1 or more to a larger number, found {low} to {high}"
             )),
             (low, high) => Ok(Clusters::Choose(low, Some(high))),
         },
@@ -47,7 +47,7 @@ pub fn clusters(text: &str) -> Result<Clusters, String> {
     }
 }
 
-/// A number of bytes: 800MB, 12GB, 12GiB, or the plain number.
+/// Parses a number of bytes: 800MB, 12GB, 12GiB, or without a unit.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -59,32 +59,32 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "kib" => 1024.0,
         "mib" => 1024.0 * 1024.0,
         "gib" => 1024.0 * 1024.0 * 1024.0,
-        _ => return Err("a size like 800MB, 12GB or 12GiB is needed".into()),
+        _ => return Err("expected a size like 800MB, 12GB or 12GiB".into()),
     };
     match digits.trim().parse::<f64>() {
         Ok(number) if number >= 0.0 && number * unit < u64::MAX as f64 => {
             Ok((number * unit) as u64)
         }
-        _ => Err("a size like 800MB, 12GB or 12GiB is needed".into()),
+        _ => Err("expected a size like 800MB, 12GB or 12GiB".into()),
     }
 }
 
-/// Seconds above 0.
+/// Parses a number of seconds above 0.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
-        _ => Err("a number of seconds above 0 is needed".into()),
+        _ => Err("expected a number of seconds above 0".into()),
     }
 }
 
-/// One byte that separates cells.
+/// Parses the delimiter of a CSV file.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "tab" | "\\t" => Ok(b'\t'),
         "space" => Ok(b' '),
         _ => match text.as_bytes() {
             &[byte] if byte.is_ascii() && byte != b'\n' && byte != b'"' => Ok(byte),
-            _ => Err("one ASCII character, 'tab' or 'space' is needed".into()),
+            _ => Err("expected one ASCII character, 'tab' or 'space'".into()),
         },
     }
 }

@@ -1,9 +1,9 @@
-//! How the command spells what the library names.
+//! Parameters and warnings of the library in the words of the command.
 
 use obcut::params::{Vocabulary, spell};
 use obcut::{Params, Warning};
 
-/// Parameters as options: `--max-iter`, `--graph auto`.
+/// Writes parameters as options: `--max-iter`, `--graph auto`.
 pub struct Options;
 
 impl Vocabulary for Options {
@@ -26,7 +26,7 @@ impl Vocabulary for Options {
     }
 }
 
-/// Warnings as the command words them.
+/// The texts of warnings, with parameters written as options.
 pub fn warnings(warnings: &[Warning], names: &[String]) -> Vec<String> {
     let named = warnings.iter().map(|warning| warning.clone().with_names(names).to_string());
     named.map(|text| spell(&text, &Options)).collect()

@@ -1,4 +1,4 @@
-//! `obcut cluster`: a table in, labels and a model out.
+//! `obcut cluster`: clusters the rows of a table.
 
 mod report;
 
@@ -36,21 +36,21 @@ use report::{ClusterOutput, ClusterReport, ClusterSettings, TraceFacts};
 #[derive(Args, Debug)]
 #[command(override_usage = "obcut cluster FILE -k K [-o FILE] [OPTIONS]", after_help = EXAMPLES)]
 pub struct ClusterArgs {
-    /// Table to read: CSV, TSV, NPY, NPZ, Parquet, MAT, svmlight or MatrixMarket, also as .gz or
-    /// .zst; '-' is standard input
+    /// Table to cluster: CSV, TSV, NPY, NPZ, Parquet, MAT, svmlight or MatrixMarket, also compressed as
+    /// .gz or .zst; '-' is standard input
     ///
-    /// Several files, a folder or a quoted pattern like 'part-*.parquet' are one table (NPY, Parquet,
-    /// CSV).
+    /// Several files, a folder or a quoted pattern like 'part-*.parquet' are read as one table (NPY,
+    /// Parquet, CSV).
     #[arg(value_name = "FILE", value_parser = source, required = true)]
     files: Vec<Source>,
     #[command(flatten)]
     method: MethodArgs,
     #[command(flatten)]
     table: TableArgs,
-    /// Column (or array) of true classes: left out of the features, used for scores
+    /// Column (or array) of true classes: excluded from the features, used for scores
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     truth: Option<String>,
-    /// Column (or array) of sample weights: left out of the features
+    /// Column (or array) of sample weights: excluded from the features
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     weights: Option<String>,
     #[command(flatten)]
@@ -62,13 +62,13 @@ pub struct ClusterArgs {
     /// Save the model, for 'obcut predict'
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     model: Option<PathBuf>,
-    /// Write a report with pictures: one HTML file that needs no network
+    /// Write a report with charts: one HTML file that works offline
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     report: Option<PathBuf>,
-    /// Write second-best cluster, margin, confidence and outlier score beside every label
+    /// Add second-best cluster, margin, confidence and outlier score to every label
     #[arg(long, help_heading = OUTPUT)]
     margins: bool,
-    /// Tell what was tried, and what sets every cluster apart
+    /// Describe the candidates, and what distinguishes every cluster
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
 }
@@ -83,7 +83,7 @@ const EXAMPLES: &str = "Examples:
   obcut cluster 'parts/*.parquet' -k 50 --memory 2GiB --checkpoint run1 -o labels.npy
   zcat table.csv.gz | obcut cluster - -k 3 > labels.txt";
 
-/// What is to be done, checked as far as possible before anything is read.
+/// The work to do, checked as far as possible before anything is read.
 struct ClusterJob {
     sources: Vec<Source>,
     memory: MemoryArgs,
@@ -93,9 +93,9 @@ struct ClusterJob {
     targets: Targets,
     margins: bool,
     explain: bool,
-    /// Options given that have no say, in words.
+    /// A note on options that are ignored.
     idle: Option<String>,
-    /// The command as it was typed.
+    /// The command line, for the report.
     command: String,
 }
 
@@ -107,7 +107,7 @@ pub fn run(args: &ClusterArgs, output: &OutputArgs, arguments: &[OsString]) -> a
     }
 }
 
-/// The job of another method, which has no model, margins or weights.
+/// The job for another method, which has no model, margins or weights.
 fn other_job(method: Method, args: &ClusterArgs) -> anyhow::Result<other::BaselineJob> {
     let mut others = args.method.given();
     let here = [
@@ -133,7 +133,7 @@ impl ClusterJob {
         if let Some(path) = &args.model {
             if path.as_os_str() == "-" {
                 bail!(CliError::Usage(
-                    "--model '-': a model is binary and is not printed; name a file".into()
+                    "--model '-': a model is binary and cannot be printed; name a file".into()
                 ));
             }
             obcut_data::check_writable(path, args.output.force)?;
@@ -163,7 +163,7 @@ impl ClusterJob {
         })
     }
 
-    /// How the table is read.
+    /// Decides how the table is read.
     fn reading(&self) -> anyhow::Result<Reading> {
         let size = obcut_data::measure(&self.sources, &self.options)?;
         let reading = memory::for_fit(&size, &self.params, self.memory.memory)?;
@@ -172,7 +172,7 @@ impl ClusterJob {
         }
         if !size.in_pieces {
             bail!(CliError::Usage(
-                "--checkpoint is for tables that are read in pieces: NPY, Parquet or CSV".into()
+                "--checkpoint is for tables that can be read in pieces: NPY, Parquet or CSV".into()
             ));
         }
         Ok(Reading::InPieces)
@@ -284,7 +284,7 @@ impl ClusterJob {
         }
     }
 
-    /// Where the labels and the state of a long run are kept.
+    /// Opens the storage of the labels and of the state.
     fn checkpoint(&self, n_rows: usize) -> anyhow::Result<Checkpoint> {
         let scratch = self.memory.scratch.as_deref();
         let table = (&self.sources[..], &self.options);
@@ -294,7 +294,7 @@ impl ClusterJob {
         Ok(checkpoint)
     }
 
-    /// What the report shows of the rows.
+    /// Collects what the report shows of the rows.
     fn report_rows(
         &self,
         table: &InputTable,
@@ -311,7 +311,7 @@ impl ClusterJob {
                 interrupt::watched(describing).map(Some).map_err(|error| table.error(error))
             }
             TableRows::InPieces(source) => {
-                // No more than the core, which had to fit into memory as well.
+                // At most as many rows as the coreset, which fitted in memory as well.
                 let core = large::core_rows(&self.params, table.n_cols());
                 let most = ReportData::sample(table.n_cols()).min(core);
                 let chosen = labels.choose(sizes, most)?;
@@ -319,9 +319,9 @@ impl ClusterJob {
                     || ReportData::of_source(fit.model(), source, &chosen, weights, threads, watch);
                 match interrupt::watched(describing) {
                     Err(obcut::Error::Cancelled) => Err(obcut::Error::Cancelled.into()),
-                    // Rows that cannot be read again cost the pictures, not the fit.
+                    // If rows cannot be read again, only their charts are missing.
                     Err(error) => {
-                        warnings.push(format!("the report has no pictures of the rows: {error}"));
+                        warnings.push(format!("the report has no charts of the rows: {error}"));
                         Ok(None)
                     }
                     found => Ok(found.ok()),
@@ -330,7 +330,7 @@ impl ClusterJob {
         }
     }
 
-    /// Given anchors must have the features of the table.
+    /// Checks that given anchors have the features of the table.
     fn check_anchors(&self, n_features: usize) -> Result<(), CliError> {
         let (Some(values), Some(n_anchors)) = (&self.params.anchors, self.params.n_anchors) else {
             return Ok(());
@@ -340,7 +340,7 @@ impl ClusterJob {
             return Ok(());
         }
         Err(CliError::Usage(format!(
-            "the given anchors have {} but the table has {}; both need the same ones",
+            "the given anchors have {} but the table has {}; both need the same columns",
             plural(found, "column"),
             plural(n_features, "feature")
         )))

@@ -1,4 +1,4 @@
-//! `obcut completions`: the script that teaches a shell our options.
+//! `obcut completions`: prints the completion script of a shell.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::args::Cli;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompletionsArgs {
-    /// Shell to complete for
+    /// Name of the shell
     shell: Shell,
 }
 

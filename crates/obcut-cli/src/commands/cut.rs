@@ -1,4 +1,4 @@
-//! `obcut cut`: a bipartite graph in, labels of rows and columns out.
+//! `obcut cut`: clusters the rows and the columns of a bipartite graph.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -26,8 +26,8 @@ use crate::report::{self, ClusterFacts, TimeFacts};
 #[derive(Args, Debug)]
 #[command(override_usage = "obcut cut GRAPH -k K [-o FILE] [OPTIONS]", after_help = EXAMPLES)]
 pub struct CutArgs {
-    /// Graph to cut: a table of edge weights, 0 or more, with a row and a column for every node
-    /// of the two sides; '-' is standard input
+    /// Graph to cut: a table of nonnegative edge weights, with the nodes of one side as rows and those of
+    /// the other as columns; '-' is standard input
     #[arg(value_name = "GRAPH", value_parser = source)]
     graph: Source,
     /// Number of clusters
@@ -38,13 +38,13 @@ pub struct CutArgs {
     #[arg(long, value_name = "HOW", help_heading = METHOD)]
     #[arg(value_parser = possible(AnchorWeights::CHOICES).try_map(|word| word.parse::<AnchorWeights>()))]
     anchor_weights: Option<AnchorWeights>,
-    /// Scale every row to sum one first: true or false
+    /// Scale every row to sum 1 first: true or false
     #[arg(long, value_name = "BOOL", hide_possible_values = true, help_heading = METHOD)]
     normalize_rows: Option<bool>,
-    /// Restarts; the best by a score without labels is kept
+    /// Number of restarts; the best by a score without labels is kept
     #[arg(long, value_name = "N", help_heading = METHOD)]
     n_init: Option<usize>,
-    /// Most iterations of the cut
+    /// Maximum number of iterations of the cut
     #[arg(long, value_name = "N", help_heading = METHOD)]
     max_iter: Option<usize>,
     /// Seed of every random choice [default: 0]
@@ -72,7 +72,7 @@ struct CutJob {
     targets: Targets,
 }
 
-/// The facts of a run, with stable names.
+/// The facts of a run. The names in JSON are stable.
 #[derive(Serialize)]
 struct CutReport<'a> {
     input: InputFacts,
@@ -165,7 +165,7 @@ impl CutJob {
         let (k, n_cols) = (self.params.n_clusters, graph.n_cols());
         if k > n_cols {
             bail!(CliError::Usage(format!(
-                "{k} clusters cannot be made from a graph of {}; set k to {n_cols} or less",
+                "cannot make {k} clusters from a graph with {}; set -k to {n_cols} or less",
                 plural(n_cols, "column")
             )));
         }

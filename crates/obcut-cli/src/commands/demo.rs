@@ -1,4 +1,4 @@
-//! `obcut demo`: the main job on the digits that come with the program.
+//! `obcut demo`: clusters the digits that come with the program.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::page;
 use crate::progress::Watch;
 use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts, contingency};
 
-/// Classes, and so clusters.
+/// Number of classes and of clusters.
 const N_DIGITS: usize = 10;
 
 /// Cluster the handwritten digits that come with the program.
@@ -29,10 +29,10 @@ pub struct DemoArgs {
     /// Write the digits to FILE: .csv or .csv.gz
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     keep: Option<PathBuf>,
-    /// Write a report with pictures: one HTML file that needs no network
+    /// Write a report with charts: one HTML file that works offline
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     report: Option<PathBuf>,
-    /// Replace files that exist
+    /// Overwrite existing files
     #[arg(long, help_heading = OUTPUT)]
     force: bool,
     /// Seed of every random choice
@@ -42,7 +42,7 @@ pub struct DemoArgs {
     threads: ThreadArgs,
 }
 
-/// The facts of a run, with stable names.
+/// The facts of a run. The names in JSON are stable.
 #[derive(Serialize)]
 struct DemoReport<'a> {
     rows: usize,
@@ -60,7 +60,7 @@ struct DemoReport<'a> {
 pub fn run(args: &DemoArgs, output: &OutputArgs, arguments: &[OsString]) -> anyhow::Result<()> {
     if let Some(path) = &args.keep {
         if !is_csv(path) {
-            let text = format!("{}: the digits are kept as .csv or .csv.gz", path.display());
+            let text = format!("{}: the digits are written as .csv or .csv.gz", path.display());
             return Err(CliError::Usage(text).into());
         }
         obcut_data::check_writable(path, args.force)?;
@@ -162,7 +162,7 @@ impl DemoReport<'_> {
     }
 }
 
-/// Whether a name ends as that of a CSV file, packed or not.
+/// Whether a file name has the extension of a CSV file, compressed or not.
 fn is_csv(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     name.ends_with(".csv") || name.ends_with(".csv.gz")

@@ -1,4 +1,4 @@
-//! `obcut generate`: a table of known clusters, of any size, straight to disk.
+//! `obcut generate`: writes a table with known clusters, of any size.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,35 +17,35 @@ use crate::interrupt;
 use crate::output::{self, Summary, plural};
 use crate::progress::Watch;
 
-/// Numbers that are made at a time.
+/// Number of values that are generated at a time.
 const BATCH: usize = 1 << 20;
 
-/// Make a table of known clusters, to try things on.
+/// Generate a table with known clusters.
 ///
-/// Uneven clusters of different shapes, in single precision. The same numbers always give the same
-/// table, and it is written as it is made, so it may be larger than memory.
+/// The clusters differ in size and shape, and the values are in single precision. The same arguments
+/// always give the same table. It is written while it is generated, so it may be larger than memory.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct GenerateArgs {
     /// Table to write, an NPY file of float32
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Rows
+    /// Number of rows
     #[arg(short = 'n', long, value_name = "N")]
     rows: usize,
-    /// Features
+    /// Number of features
     #[arg(short = 'd', long, value_name = "D", default_value_t = 32)]
     features: usize,
-    /// Clusters
+    /// Number of clusters
     #[arg(short = 'k', long, value_name = "K", default_value_t = 10)]
     clusters: usize,
-    /// Seed
+    /// Seed of every random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Write the clusters of the rows to FILE: .npy, .csv, .parquet or .json
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     truth: Option<PathBuf>,
-    /// Replace files that exist
+    /// Overwrite existing files
     #[arg(long, help_heading = OUTPUT)]
     force: bool,
 }
@@ -77,7 +77,7 @@ pub fn run(args: &GenerateArgs, output: &OutputArgs) -> anyhow::Result<()> {
         bail!(CliError::Usage(format!("{rows} rows x {features} features are too many")));
     }
     if clusters > rows {
-        bail!(CliError::Usage(format!("{clusters} clusters cannot be made from {rows} rows")));
+        bail!(CliError::Usage(format!("cannot make {clusters} clusters from {rows} rows")));
     }
     if let Some(truth) = truth.as_ref().filter(|truth| same_file(truth, file)) {
         bail!(two_outputs(truth));
@@ -111,7 +111,7 @@ pub fn run(args: &GenerateArgs, output: &OutputArgs) -> anyhow::Result<()> {
         }
         Ok(())
     };
-    // A signal is seen between two batches, and no half file stays behind.
+    // Signals are checked between two batches, so no partial file is left.
     let written = interrupt::saving(|| obcut_data::write_npy(file, *force, (rows, features), fill));
     if interrupt::requested() {
         return Err(obcut::Error::Cancelled.into());

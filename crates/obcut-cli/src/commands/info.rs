@@ -1,4 +1,4 @@
-//! `obcut info`: what is in a table or a model.
+//! `obcut info`: describes a table or a model.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,16 +12,16 @@ use crate::args::{OutputArgs, TableArgs, source};
 use crate::input;
 use crate::output::{self, Summary, count, number, plural};
 
-/// Names that a summary lists at most.
+/// Maximum number of names in a summary.
 const NAME_LIMIT: usize = 12;
-/// Columns of text that a summary lists at most.
+/// Maximum number of text columns in a summary.
 const TEXT_LIMIT: usize = 8;
 
-/// Tell what is in a table or a model.
+/// Describe a table or a model.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct InfoArgs {
-    /// Table or model; the content tells which
+    /// Table or model, recognized by its content
     #[arg(value_name = "FILE", value_parser = source)]
     file: Source,
     #[command(flatten)]
@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
   obcut info table.mat
   obcut info model.safetensors --json";
 
-/// The facts of a model, with stable names.
+/// The facts of a model. The names in JSON are stable.
 #[derive(Serialize)]
 struct ModelReport<'a> {
     command: &'static str,
@@ -51,14 +51,14 @@ struct ModelReport<'a> {
     explanation: &'a obcut::Explanation,
 }
 
-/// The facts of a table, with stable names.
+/// The facts of a table. The names in JSON are stable.
 #[derive(Serialize)]
 struct TableReport<'a> {
     command: &'static str,
     kind: &'static str,
     file: String,
     format: &'static str,
-    /// Null when the array of features cannot be told.
+    /// Null when the array of features is unknown.
     rows: Option<usize>,
     columns: Option<usize>,
     dtype: &'a str,
@@ -103,8 +103,8 @@ fn show(
     Ok(())
 }
 
-/// Whether a file is a model: by its suffix, else by the start of its header (a length of eight
-/// bytes, then JSON), so that a renamed or damaged model is still told as one.
+/// Whether a file is a model, by its file extension, else by the start of its header (a length of eight
+/// bytes, then JSON). This recognizes renamed and damaged models too.
 fn looks_like_model(source: &Source) -> bool {
     let Source::Path(path) = source else {
         return false;
@@ -168,7 +168,7 @@ impl<'a> ModelReport<'a> {
         );
         if self.cluster_sizes.len() <= output::TABLE_LIMIT {
             let sizes: Vec<String> = self.cluster_sizes.iter().map(|&w| number(w)).collect();
-            // Rows are whole; anything else is a sum of sample weights.
+            // Numbers of rows are integers; anything else is a sum of sample weights.
             let weighted = self.cluster_sizes.iter().any(|w| w.fract() != 0.0);
             let note = if weighted { " (weights)" } else { "" };
             summary.line("sizes", sizes.join(" ") + note);
@@ -206,7 +206,7 @@ impl<'a> TableReport<'a> {
     fn summary(&self) -> Summary {
         let mut summary = Summary::new(format!("{}: {} table", self.file, self.format));
         let (Some(rows), Some(columns)) = (self.rows, self.columns) else {
-            summary.line("features", "cannot be told; choose an array with --variable");
+            summary.line("features", "unknown; choose an array with --variable");
             self.write_arrays(&mut summary);
             return summary;
         };
@@ -238,13 +238,13 @@ impl<'a> TableReport<'a> {
     }
 }
 
-/// A column's name, else its number.
+/// The name of a column, else its index.
 fn name_of(description: &Description, j: usize) -> String {
     let name = description.columns.as_ref().and_then(|names| names.get(j));
     name.cloned().unwrap_or_else(|| j.to_string())
 }
 
-/// A line with names, shortened in the middle when they are many.
+/// Writes a line of names, shortened in the middle if there are many.
 fn name_line(summary: &mut Summary, title: &'static str, names: &[String]) {
     if names.is_empty() {
         return;

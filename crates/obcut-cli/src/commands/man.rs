@@ -1,4 +1,4 @@
-//! `obcut man`: the manual pages.
+//! `obcut man`: prints or writes the manual pages.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::output::plural;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ManArgs {
-    /// Folder for obcut.1, obcut-cluster.1 and so on; without it obcut.1 is printed
+    /// Folder for obcut.1, obcut-cluster.1 and so on; by default obcut.1 is printed
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Replace pages that exist
+    /// Overwrite existing pages
     #[arg(long, help_heading = OUTPUT)]
     force: bool,
 }
@@ -36,14 +36,14 @@ pub fn run(args: &ManArgs, output: &OutputArgs) -> anyhow::Result<()> {
         return Ok(std::io::stdout().lock().write_all(&page)?);
     };
     if !folder.is_dir() {
-        let text = format!("{} is no folder; make it first", folder.display());
+        let text = format!("{} is not a folder; create it first", folder.display());
         return Err(CliError::Usage(text).into());
     }
     let pages = std::iter::once(command.clone())
         .chain(command.get_subcommands().filter(|c| c.get_name() != "help").cloned());
     let pages: Vec<Man> = pages.map(Man::new).collect();
     let paths: Vec<PathBuf> = pages.iter().map(|p| folder.join(p.get_filename())).collect();
-    // All or none.
+    // Write all pages or none.
     for path in &paths {
         obcut_data::check_writable(path, args.force)?;
     }

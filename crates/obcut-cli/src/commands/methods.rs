@@ -1,4 +1,4 @@
-//! `obcut methods`: the methods that `obcut cluster --method` knows, with their settings.
+//! `obcut methods`: lists the methods of `obcut cluster --method` and their settings.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::output;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct MethodsArgs {
-    /// Only this one
+    /// List only this method
     #[arg(value_name = "METHOD", value_parser = method())]
     method: Option<Method>,
 }
@@ -24,7 +24,7 @@ const EXAMPLES: &str = "Examples:
   obcut methods lsc
   obcut cluster table.csv -k 10 --method lsc --set p=500 --set r=7";
 
-/// A method, with stable names.
+/// The facts of a method. The names in JSON are stable.
 #[derive(Serialize)]
 struct MethodFacts {
     name: &'static str,

@@ -1,4 +1,4 @@
-//! `obcut cluster --method NAME`: the same job by another method, without a model.
+//! `obcut cluster --method NAME`: clusters the rows of a table by another method, without a model.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use crate::output::{self, Summary, plural};
 use crate::progress::Watch;
 use crate::report::{self, ClusterFacts, ScoreFacts, TimeFacts};
 
-/// What is to be done.
+/// The work to do.
 pub struct BaselineJob {
     sources: Vec<Source>,
     options: LoadOptions,
@@ -33,7 +33,7 @@ pub struct BaselineJob {
     targets: Targets,
 }
 
-/// The facts of a run, with stable names.
+/// The facts of a run. The names in JSON are stable.
 #[derive(Serialize)]
 struct BaselineReport<'a> {
     input: InputFacts,
@@ -52,7 +52,7 @@ struct BaselineReport<'a> {
 }
 
 impl BaselineJob {
-    /// The job that the arguments mean; `others` are options given that only OBCut has.
+    /// Creates the job from the arguments; `others` are options on the command line that only OBCut has.
     pub fn new(
         method: Method,
         (args, memory): (&MethodArgs, Option<u64>),
@@ -66,7 +66,7 @@ impl BaselineJob {
         };
         if !others.is_empty() {
             bail!(CliError::Usage(format!(
-                "{}: for --method obcut only; 'obcut methods {name}' lists what --set takes with --method {name}",
+                "{}: only for --method obcut; 'obcut methods {name}' lists the settings for --set with --method {name}",
                 others.join(", ")
             )));
         }
@@ -79,7 +79,7 @@ impl BaselineJob {
         Ok(Self { sources, options, method, settings, n_clusters, run, targets })
     }
 
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, output: &OutputArgs) -> anyhow::Result<()> {
         let start = Instant::now();
         let watch = Watch::new(output);

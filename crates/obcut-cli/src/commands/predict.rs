@@ -1,4 +1,4 @@
-//! `obcut predict`: a model and a table in, labels out.
+//! `obcut predict`: labels the rows of a table with a model.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -30,21 +30,21 @@ pub struct PredictArgs {
     model: Source,
     /// Table to label, with the columns that the model was fitted on; '-' is standard input
     ///
-    /// Columns are found by their names when the model and the table have names, else by place.
+    /// Columns are matched by name if the model and the table have names, else by position.
     ///
-    /// Several files, a folder or a quoted pattern like 'part-*.parquet' are one table.
+    /// Several files, a folder or a quoted pattern like 'part-*.parquet' are read as one table.
     #[arg(value_name = "FILE", value_parser = source, required = true)]
     files: Vec<Source>,
     #[command(flatten)]
     table: TableArgs,
-    /// Column (or array) of true classes: left out of the features, used for scores
+    /// Column (or array) of true classes: excluded from the features, used for scores
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     truth: Option<String>,
     #[command(flatten)]
     memory: MemoryArgs,
     #[command(flatten)]
     output: LabelArgs,
-    /// Write second-best cluster, margin, confidence and outlier score beside every label
+    /// Add second-best cluster, margin, confidence and outlier score to every label
     #[arg(long, help_heading = OUTPUT)]
     margins: bool,
     #[command(flatten)]
@@ -65,7 +65,7 @@ struct PredictJob {
     threads: usize,
 }
 
-/// The facts of a run, with stable names.
+/// The facts of a run. The names in JSON are stable.
 #[derive(Serialize)]
 struct PredictReport<'a> {
     input: InputFacts,
@@ -91,7 +91,7 @@ pub fn run(args: &PredictArgs, output: &OutputArgs) -> anyhow::Result<()> {
 impl PredictJob {
     fn new(args: &PredictArgs) -> anyhow::Result<Self> {
         if args.model == Source::Stdin && args.files.contains(&Source::Stdin) {
-            bail!(CliError::Usage("model and table cannot both be standard input".into()));
+            bail!(CliError::Usage("the model and the table cannot both be standard input".into()));
         }
         let sources = input::expand(&args.files)?;
         let inputs = std::iter::once(&args.model).chain(&sources);
@@ -186,7 +186,7 @@ impl PredictJob {
             return Ok(());
         }
         Err(CliError::Data(format!(
-            "{} has {found} feature columns but the model was fitted on {expected}; choose the same ones with --columns or --drop",
+            "{} has {found} feature columns but the model was fitted on {expected}; choose the same columns with --columns or --drop",
             input::display(&self.sources)
         )))
     }

@@ -1,4 +1,4 @@
-//! `obcut score`: labels against true classes.
+//! `obcut score`: compares labels with true classes.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ pub struct ScoreArgs {
     /// Labels: NPY, CSV, Parquet or JSON; '-' is standard input
     #[arg(value_name = "LABELS", value_parser = source)]
     labels: Source,
-    /// True classes: labels too, or a table with --truth
+    /// True classes: a file of labels, or a table with --truth
     #[arg(value_name = "TRUTH", value_parser = source)]
     truth_file: Source,
     /// Column (or array) of TRUTH that holds the classes
@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
   obcut score labels.npy truth.csv
   obcut score labels.csv table.csv --truth class --json";
 
-/// Agreement as fractions, with stable names.
+/// The scores as fractions. The names in JSON are stable.
 #[derive(Serialize)]
 struct ScoreReport<'a> {
     rows: usize,
@@ -49,7 +49,7 @@ struct ScoreReport<'a> {
     contingency: ContingencyFacts<'a>,
 }
 
-/// Rows per pair: a line per cluster, a column per class.
+/// Number of rows of every pair: a row per cluster, a column per class.
 #[derive(Serialize)]
 struct ContingencyFacts<'a> {
     clusters: &'a [String],
@@ -60,7 +60,7 @@ struct ContingencyFacts<'a> {
 /// Runs the command.
 pub fn run(args: &ScoreArgs, output: &OutputArgs) -> anyhow::Result<()> {
     if args.labels == Source::Stdin && args.truth_file == Source::Stdin {
-        bail!(CliError::Usage("labels and truth cannot both be standard input".into()));
+        bail!(CliError::Usage("the labels and the truth cannot both be standard input".into()));
     }
     let labels = obcut_data::load_labels(&args.labels)?;
     let truth = load_truth(args)?;

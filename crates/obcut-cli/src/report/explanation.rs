@@ -1,18 +1,18 @@
-//! What a fit found and tried.
+//! The explanation of a fit: clusters, candidates, choice of k.
 
 use obcut::{CandidateScore, Explanation, KPath, KScore, Model};
 use serde::Serialize;
 
 use crate::output::{Summary, number, plural};
 
-/// What a fit found and tried, with the names of the features.
+/// The explanation of a fit, with the names of the features.
 #[derive(Debug, Serialize)]
 pub struct ExplanationFacts<'a> {
     clusters: Vec<ClusterDetail<'a>>,
-    /// Graphs and starts, when the graph was chosen.
+    /// Candidates of graph and start, if the graph was chosen.
     pub tried: &'a [CandidateScore],
     k_path: Option<&'a KPath>,
-    /// Agreement with the clusters of resamples, where it was asked for.
+    /// Agreement with the clusters of resamples, if requested.
     stability: Option<f64>,
 }
 
@@ -29,7 +29,7 @@ struct ClusterDetail<'a> {
     features: Vec<FeatureDetail<'a>>,
 }
 
-/// A feature that sets a cluster apart.
+/// A feature that distinguishes a cluster.
 #[derive(Debug, Serialize)]
 struct FeatureDetail<'a> {
     index: usize,
@@ -41,7 +41,7 @@ struct FeatureDetail<'a> {
 }
 
 impl<'a> ExplanationFacts<'a> {
-    /// From a model.
+    /// Collects the explanation of a model.
     pub fn new(model: &'a Model) -> Self {
         let names = model.feature_names();
         let Explanation { clusters, tried, k_path, stability, .. } = model.explanation();
@@ -67,12 +67,12 @@ impl<'a> ExplanationFacts<'a> {
         Self { clusters, tried, k_path, stability: *stability }
     }
 
-    /// The candidate that was kept, when there was a choice.
+    /// The selected candidate, if there was a choice.
     pub fn kept(&self) -> Option<&'a CandidateScore> {
         self.tried.iter().find(|t| t.kept)
     }
 
-    /// A line on the choice of k, if it was chosen.
+    /// Writes a line on the choice of k, if it was chosen.
     pub fn write_path(&self, summary: &mut Summary) {
         let Some(path) = self.k_path else { return };
         let mut best: Vec<&KScore> = path.tried.iter().collect();
@@ -93,7 +93,7 @@ impl<'a> ExplanationFacts<'a> {
         summary.line("k", text);
     }
 
-    /// A line on the stability, if it was measured on so many resamples.
+    /// Writes a line on the stability, if it was measured.
     pub fn write_stability(&self, n_resamples: usize, summary: &mut Summary) {
         let Some(stability) = self.stability else { return };
         let mut text = format!("ARI {stability:.3} over {}", plural(n_resamples, "resample"));
@@ -104,7 +104,7 @@ impl<'a> ExplanationFacts<'a> {
         summary.line("stability", text);
     }
 
-    /// What was tried, and what sets every cluster apart.
+    /// Writes the candidates, and what distinguishes every cluster.
     pub fn write(&self, summary: &mut Summary) {
         for (i, best) in best_of_kind(self.tried).iter().enumerate() {
             let name = if i == 0 { "tried" } else { "" };

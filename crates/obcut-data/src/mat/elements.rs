@@ -1,4 +1,4 @@
-//! The elements inside one variable of a MAT file.
+//! The elements of a variable of a MAT file.
 
 use std::io::{self, Read};
 
@@ -9,17 +9,17 @@ use crate::message::shorten;
 use crate::sparse::{Sparse, indices};
 use crate::values::{Layout, Number, Values};
 
-/// Longest list of dimensions, and longest name, that is believed.
+/// Maximum length of a list of dimensions or of a name.
 const MAX_SMALL: u32 = 1 << 12;
 
-/// What a variable is, from the flags.
+/// The class of a variable, from its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Dense(Number),
     Sparse {
         is_logical: bool,
     },
-    /// Not for us: cells, structs, text, complex numbers.
+    /// Unsupported: cells, structs, text, complex numbers.
     Other(&'static str),
 }
 
@@ -59,26 +59,26 @@ impl Class {
     }
 }
 
-/// A variable as its first elements announce it.
+/// The first elements of a variable.
 pub(super) struct Head {
     pub(super) class: Class,
-    /// Room for entries, if sparse.
+    /// Number of allocated entries, if sparse.
     pub(super) n_max: u32,
     pub(super) shape: Vec<usize>,
     pub(super) name: String,
 }
 
-/// The elements inside one variable.
+/// The elements of a variable.
 pub(super) struct Elements<'a> {
     /// The file, for messages.
     pub(super) name: &'a str,
     pub(super) reader: Box<dyn Read + 'a>,
     pub(super) big_endian: bool,
-    /// Bytes that can be there.
+    /// Maximum number of bytes.
     pub(super) most: u64,
 }
 
-/// Type and length of an element; a small one has its bytes within the tag.
+/// Type and length of an element. A small element has its bytes in the tag.
 pub(super) struct Tag {
     pub(super) kind: u32,
     pub(super) n_bytes: u32,
@@ -110,13 +110,13 @@ impl Elements<'_> {
         }
     }
 
-    /// Elements start at multiples of 8 bytes.
+    /// Skips to the next multiple of 8 bytes, where an element starts.
     fn skip_padding(&mut self, tag: &Tag) -> Result<(), Error> {
         let n = if tag.small.is_some() { 0 } else { (8 - tag.n_bytes as usize % 8) % 8 };
         self.reader.read_exact(&mut [0u8; 8][..n]).map_err(|e| self.fail(e))
     }
 
-    /// The bytes of a short element.
+    /// Reads the bytes of a short element.
     fn bytes(&mut self) -> Result<Vec<u8>, Error> {
         let tag = self.tag()?;
         if tag.n_bytes > MAX_SMALL {
@@ -131,7 +131,7 @@ impl Elements<'_> {
         Ok(bytes)
     }
 
-    /// A short element of 32-bit words.
+    /// Reads a short element of 32-bit words.
     fn words(&mut self) -> Result<Vec<u32>, Error> {
         let bytes = self.bytes()?;
         Ok(bytes.as_chunks().0.iter().map(|&word| self.number(word)).collect())
@@ -147,7 +147,7 @@ impl Elements<'_> {
         Ok(Head { class: Class::from_flags(flags), n_max, shape, name })
     }
 
-    /// The numbers of an element, stored in whatever type.
+    /// Reads the numbers of an element of any type.
     fn values(&mut self, single: bool) -> Result<Values, Error> {
         let tag = self.tag()?;
         let number = match tag.kind {
@@ -201,7 +201,7 @@ impl Elements<'_> {
                 let mut rows = indices(self.values(false)?);
                 let offsets = indices(self.values(false)?);
                 let mut values = self.values(is_logical)?;
-                // There may be room for more entries than are used.
+                // More entries may be allocated than are used.
                 let used = offsets.last().map_or(0, |&n| usize::try_from(n).unwrap_or(usize::MAX));
                 rows.truncate(used);
                 match &mut values {
@@ -217,7 +217,7 @@ impl Elements<'_> {
         }
     }
 
-    /// A vector, of either direction.
+    /// Reads a row or column vector.
     pub(super) fn vector(&mut self, head: &Head) -> Result<Vec<f64>, Error> {
         let is_vector = head.shape.iter().filter(|&&n| n != 1).count() <= 1;
         match head.class {

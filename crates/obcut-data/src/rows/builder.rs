@@ -1,5 +1,5 @@
-//! Sources one below the other: arrays stay where they lie, all else is decoded into one scratch
-//! file.
+//! Building a table from several sources: arrays are read from their files, everything else is decoded into
+//! one scratch file.
 
 use std::io::Read;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::error::Error;
 use crate::source::{Input, Source, open_file};
 use crate::values::Real;
 
-/// Files that are kept open; those after them are opened for every reading.
+/// Maximum number of files that are kept open. Further files are opened for every read.
 const MAX_OPEN: usize = 256;
 
-/// Rows of an array of which truth and weights are read at a time.
+/// Number of rows whose truth and weights are read at a time.
 const BATCH: usize = 1 << 16;
 
 /// A table while its sources are added.
@@ -27,7 +27,7 @@ pub(super) struct Builder<'a> {
     options: &'a LoadOptions,
     folder: Option<&'a Path>,
     progress: &'a mut dyn FnMut(u64) -> bool,
-    /// Where decoded rows of all sources go.
+    /// The scratch file for decoded rows.
     scratch: Option<Scratch>,
     pieces: Vec<Piece>,
     pub n_rows: usize,
@@ -37,12 +37,12 @@ pub(super) struct Builder<'a> {
     pub scratch_bytes: u64,
 }
 
-/// A part whose scratch file may not be finished.
+/// A part whose scratch file may be unfinished.
 struct Piece {
     name: String,
     grid: Grid,
     keep: Option<Vec<usize>>,
-    /// The scratch file if none.
+    /// The file of the part; `None` for the scratch file.
     place: Option<Place>,
 }
 
@@ -66,14 +66,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds the rows of a source below those before.
+    /// Adds the rows of a source.
     pub(super) fn add<T: Real>(&mut self, source: &Source, opening: Opening) -> Result<(), Error> {
         let Opening { name, body, n_features, .. } = opening;
         match body {
             Body::Later => {
                 let again = Opening::new(source, self.options)?;
                 if again.n_features != n_features || matches!(again.body, Body::Later) {
-                    return Err(Error::damaged(&name, "it changed while it was read"));
+                    return Err(Error::damaged(&name, "the file changed while it was read"));
                 }
                 return self.add::<T>(source, again);
             }
@@ -114,7 +114,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds an array that is read where it lies; truth and weights are read now.
+    /// Adds an array that stays in its file. Truth and weights are read now.
     fn add_array(
         &mut self,
         name: String,
@@ -157,10 +157,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Copies the unpacked bytes of an array.
+    /// Copies the decompressed bytes of an array.
     fn copy(&mut self, mut input: Input, grid: Grid) -> Result<Place, Error> {
         let mut scratch = Scratch::new(self.folder)?;
-        // The header's shape was checked not to overflow.
+        // The shape in the header was checked for overflow.
         let mut left = grid.n_rows as u64 * grid.n_cols as u64 * grid.number.width() as u64;
         let mut buffer = vec![0; 1 << 18];
         while left > 0 {
@@ -218,21 +218,21 @@ impl<'a> Builder<'a> {
         let n_rows = self.n_rows.checked_add(piece.grid.n_rows);
         self.n_rows = n_rows
             .ok_or_else(|| Error::unsupported(&piece.name, "the tables have too many rows"))?;
-        // Writers of tables in parts leave empty ones among them.
+        // Programs that write tables in parts also write empty parts.
         if piece.grid.n_rows > 0 {
             self.pieces.push(piece);
         }
         self.report(self.n_rows)
     }
 
-    /// Ends the scratch file and numbers the rows through.
+    /// Finishes the scratch file and sets the index of the first row of every part.
     pub(super) fn parts(&mut self) -> Result<Vec<Part>, Error> {
         let scratch = self.scratch.take().map(Scratch::finish).transpose()?;
         let mut parts = Vec::with_capacity(self.pieces.len());
         let mut first = 0;
         for Piece { name, grid, keep, place } in self.pieces.drain(..) {
             let Some(place) = place.or_else(|| scratch.clone()) else {
-                return Err(Error::damaged(&name, "its scratch file is gone"));
+                return Err(Error::damaged(&name, "its scratch file is missing"));
             };
             parts.push(Part { first, raw: Raw { name, place, grid, keep } });
             first += grid.n_rows;

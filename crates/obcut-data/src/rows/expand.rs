@@ -1,4 +1,4 @@
-//! Folders and patterns to files.
+//! Expansion of folders and patterns to files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,18 @@ use crate::detect::inner_suffix;
 use crate::error::Error;
 use crate::source::Source;
 
-/// Suffixes of tables in a folder: the first kind that is there counts, so that notes beside the
-/// data do no harm.
+/// File extensions of tables in a folder. The first group with a file is used, so that notes beside the data
+/// do no harm.
 const KINDS: [&[&str]; 3] = [&["parquet", "pq"], &["csv", "tsv", "tab"], &["npy"]];
 
-/// The files of a folder or a pattern, by name; any other source stays as it is.
+/// Lists the files of a folder or a pattern by name. Other sources are returned unchanged.
 ///
-/// Of a folder these are its Parquet files, else its CSV and TSV files, else its NPY files. A
-/// pattern has `*` (any text) or `?` (any character) in its last part. Files whose names start
-/// with a dot are left out.
+/// For a folder, these are its Parquet files, else its CSV and TSV files, else its NPY files. A pattern has
+/// `*` (any text) or `?` (any character) in its last component. Files whose names start with a dot are
+/// ignored.
 ///
 /// # Errors
-/// When the folder cannot be read, or no file is left.
+/// When the folder cannot be read, or there is no file.
 pub fn expand(source: &Source) -> Result<Vec<Source>, Error> {
     let Source::Path(path) = source else { return Ok(vec![source.clone()]) };
     if path.is_dir() {
@@ -46,7 +46,7 @@ pub fn expand(source: &Source) -> Result<Vec<Source>, Error> {
     if found.is_empty() {
         return Err(Error::NoMatch { pattern: path.display().to_string() });
     }
-    // As the pattern has it: without a folder if it has none.
+    // Without a folder if the pattern has none.
     let place = |file: PathBuf| match (folder, file.file_name()) {
         (None, Some(name)) => PathBuf::from(name),
         _ => file,
@@ -70,7 +70,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Whether a name fits a pattern: after a `*` that took too little, it takes one more.
+/// Whether a name matches a pattern. If the rest does not match, the last `*` takes one more character.
 fn matches(pattern: &[char], name: &[char]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -100,7 +100,7 @@ fn matches(pattern: &[char], name: &[char]) -> bool {
 mod tests {
     use super::*;
 
-    /// All ways to fill a pattern, one by one.
+    /// Tries all ways to match a pattern.
     fn slow(pattern: &[char], name: &[char]) -> bool {
         match (pattern.first(), name.first()) {
             (None, None) => true,

@@ -1,4 +1,4 @@
-//! How large a table is, before it is read.
+//! Measuring the size of a table before it is read.
 
 use std::sync::atomic::Ordering;
 
@@ -7,41 +7,40 @@ use crate::error::Error;
 use crate::source::Source;
 use crate::{Description, Format, LoadOptions, csv, describe};
 
-/// Bytes of text that tell how long its lines are.
+/// Number of bytes of text for estimating the length of lines.
 const SAMPLE: u64 = 1 << 22;
 
 /// The size of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// Rows; none for standard input and pipes, which can be read only once.
+    /// Number of rows; `None` for standard input and pipes, which can be read only once.
     pub rows: Option<u64>,
-    /// Whether the rows are estimated, as those of long CSV files are.
+    /// Whether the number of rows is estimated, as for long CSV files.
     pub is_estimate: bool,
-    /// Feature columns, where they are known.
+    /// Number of feature columns, if known.
     pub cols: Option<usize>,
-    /// Stored entries, if sparse.
+    /// Number of stored entries, if sparse.
     pub stored: Option<u64>,
-    /// Bytes of one value in memory: 4 or 8.
+    /// Number of bytes per value in memory: 4 or 8.
     pub value_bytes: usize,
-    /// Whether [`open_rows`](crate::open_rows) reads it.
+    /// Whether [`open_rows`](crate::open_rows) supports the format.
     pub in_pieces: bool,
 }
 
 impl Measure {
-    /// Bytes of the features in memory, where rows and columns are known.
+    /// Number of bytes of the features in memory, if rows and columns are known.
     pub fn bytes(&self) -> Option<u64> {
         let value_bytes = self.value_bytes as u64;
         match self.stored {
-            // A column number of 8 bytes beside every value.
+            // Every value has a column index of 8 bytes.
             Some(stored) => Some(stored.saturating_mul(value_bytes + 8)),
             None => Some(self.rows?.saturating_mul(self.cols? as u64).saturating_mul(value_bytes)),
         }
     }
 }
 
-/// Tells the size of one table, or of several one below the other, reading no more than needed:
-/// the header where it has the size, the first lines of CSV files. Other formats are read as far
-/// as [`describe`] reads them.
+/// Measures the size of one table, or of several tables one below the other. Reads no more than needed: the
+/// header if it has the size, the first lines of CSV files, and of other formats what [`describe`] reads.
 ///
 /// # Errors
 /// When a file is missing, damaged or of another format, or a chosen column is not in it.
@@ -87,7 +86,7 @@ fn measure_one(source: &Source, options: &LoadOptions) -> Result<Measure, Error>
             let rows = match is_all {
                 true => n_rows,
                 false => {
-                    // What was taken of a packed file stands for the text that came out of it.
+                    // Compressed bytes are compared with the length of the compressed file.
                     let of_file = match is_packed {
                         true => taken.load(Ordering::Relaxed).max(1),
                         false => n_bytes.max(1),
@@ -122,9 +121,9 @@ fn measure_one(source: &Source, options: &LoadOptions) -> Result<Measure, Error>
     }
 }
 
-/// Whether values of a file are held in single precision.
+/// Whether the values of a file are read in single precision.
 fn is_single(what: &Description) -> bool {
     let singles = ["bool", "int8", "uint8", "int16", "uint16", "float16", "float32"];
-    // The pattern of a MatrixMarket file becomes ones in double precision.
+    // Pattern entries of a MatrixMarket file become 1 in double precision.
     what.format != Format::MatrixMarket && singles.contains(&what.dtype.as_str())
 }

@@ -1,4 +1,4 @@
-//! What a source tells before its rows are read.
+//! Sources whose header is read, before their rows.
 
 use std::path::PathBuf;
 
@@ -8,34 +8,34 @@ use crate::error::Error;
 use crate::source::{Input, Source};
 use crate::{Format, LoadOptions, csv, npy};
 
-/// A source past its header.
+/// An open source after its header.
 pub(crate) struct Opening {
     pub name: String,
     pub format: Format,
-    /// Names of the features, where it has them.
+    /// Names of the features, if the source has names.
     pub names: Option<Vec<String>>,
-    /// Columns of the features, when some were chosen.
+    /// Columns of the features, if only some were chosen.
     pub columns: Option<Vec<usize>>,
     pub n_features: usize,
     /// Whether single precision holds every feature.
     pub fits_single: bool,
-    /// Number of rows, where the header has it.
+    /// Number of rows, if the header has it.
     pub n_rows: Option<usize>,
     pub body: Body,
 }
 
 /// The rows.
 pub(crate) enum Body {
-    /// An array in a plain file: read where it lies.
+    /// An array in an uncompressed file, read at its position.
     Array { grid: Grid, selection: Option<Selection>, path: PathBuf },
-    /// An array behind a packing or a pipe.
+    /// An array that is compressed or comes from a pipe.
     Packed { grid: Grid, selection: Option<Selection>, input: Input },
     /// Text.
     Text(Box<csv::CsvRows>),
     /// Columns.
     #[cfg(feature = "parquet")]
     Parquet(Box<crate::parquet::ParquetRows>),
-    /// To be opened again when its turn comes.
+    /// A source that is opened again before its rows are read.
     Later,
 }
 
@@ -86,7 +86,7 @@ impl Opening {
         let name = input.name.clone();
         let (n_rows, n_cols) = header.table_shape(&name)?;
         let (number, big_endian) = header.numbers(&name)?;
-        // One of several tables may be empty, but not without columns.
+        // One of several tables may have no rows, but it must have columns.
         check_shape(&name, n_rows.max(1), n_cols)?;
         let selection = Selection::if_wanted(&name, n_cols, options)?;
         let grid = Grid {
@@ -113,7 +113,7 @@ impl Opening {
         })
     }
 
-    /// Checks that the table can stand below another.
+    /// Checks that the table has the columns of another.
     pub(crate) fn check_below(&self, first: &Self) -> Result<(), Error> {
         let (source_name, first_name) = (self.name.clone(), first.name.clone());
         if self.n_features != first.n_features {
@@ -138,7 +138,7 @@ impl Opening {
     }
 }
 
-/// Whether a source can be read a second time: a pipe cannot.
+/// Whether a source can be read again: a pipe cannot.
 pub(crate) fn opens_again(source: &Source) -> bool {
     match source {
         Source::Stdin => false,

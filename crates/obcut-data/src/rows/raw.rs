@@ -1,4 +1,4 @@
-//! Numbers as they lie in a file, read at any place of it.
+//! Binary numbers in a file, with random access.
 
 use std::fs::File;
 use std::io;
@@ -9,17 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::values::{Number, Real, decode};
 
-/// Bytes read at a time.
+/// Number of bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Rows of a column-major table read at a time: long enough stretches of every column.
+/// Number of rows of a column-major table that are read at a time.
 const STRETCH: usize = 1 << 14;
 
-/// Rows this many bytes apart are read with what lies between them: the system reads whole pages
-/// anyway.
+/// Rows with a gap of up to this many bytes are read together: the system reads whole pages anyway.
 const GAP: usize = 1 << 12;
 
-/// An open file that several threads read at once.
+/// An open file that several threads read concurrently.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct Shared(File);
@@ -48,18 +47,18 @@ impl Shared {
 
     fn read_exact_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         use std::io::{Read, Seek, SeekFrom};
-        // Every read seeks first, so nothing is lost with a reader that gave up.
+        // Every read seeks first, so a poisoned lock does no harm.
         let mut file = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         file.seek(SeekFrom::Start(at))?;
         file.read_exact(bytes)
     }
 }
 
-/// Where the bytes are.
+/// The file of the bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     Open(Arc<Shared>),
-    /// Opened for every reading: a process may keep only so many files open.
+    /// A file that is opened for every read, because a process can keep only a limited number open.
     Named(PathBuf),
 }
 
@@ -72,10 +71,10 @@ impl Place {
     }
 }
 
-/// How the numbers of a table lie in a file.
+/// The layout of the numbers of a table in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
-    /// Bytes before the first number.
+    /// Number of bytes before the first value.
     pub start: u64,
     pub number: Number,
     pub big_endian: bool,
@@ -87,21 +86,21 @@ pub(crate) struct Grid {
 /// A table of numbers in a file.
 #[derive(Debug)]
 pub(crate) struct Raw {
-    /// The file as messages name it.
+    /// The name of the file, for messages.
     pub name: String,
     pub place: Place,
     pub grid: Grid,
-    /// Columns that are read, in this order; all if none.
+    /// Columns to read, in this order; all columns if `None`.
     pub keep: Option<Vec<usize>>,
 }
 
 impl Raw {
-    /// Number of columns that are read.
+    /// Number of columns to read.
     pub(crate) fn n_kept(&self) -> usize {
         self.keep.as_ref().map_or(self.grid.n_cols, Vec::len)
     }
 
-    /// Appends rows that follow each other. `taken` counts the bytes.
+    /// Appends consecutive rows. `taken` counts the bytes.
     pub(crate) fn read<T: Real>(
         &self,
         rows: Range<usize>,
@@ -125,7 +124,7 @@ impl Raw {
         Ok(())
     }
 
-    /// Appends some rows, best in ascending order; `first` is the number of the table's row 0.
+    /// Appends some rows, preferably in ascending order; `first` is the index of the first row of the table.
     pub(crate) fn gather<T: Real>(
         &self,
         rows: &[u64],
@@ -161,7 +160,7 @@ impl Raw {
     }
 }
 
-/// One reading, with room for what was read last.
+/// A read, with a buffer for its bytes.
 struct Reading<'a, T> {
     raw: &'a Raw,
     file: Arc<Shared>,
@@ -171,7 +170,7 @@ struct Reading<'a, T> {
 }
 
 impl<T: Real> Reading<'_, T> {
-    /// Reads bytes, counted from the first number on.
+    /// Reads bytes at an offset from the first value.
     fn fill(&mut self, at: u64, n_bytes: usize) -> io::Result<()> {
         self.bytes.resize(n_bytes, 0);
         self.file.read_exact_at(&mut self.bytes, self.raw.grid.start + at)?;
@@ -185,8 +184,8 @@ impl<T: Real> Reading<'_, T> {
         self.fill(first as u64 * stride as u64, n_rows * stride)
     }
 
-    /// Appends the kept columns of whole rows among the bytes. Rows that were decoded before
-    /// must not be decoded again: their byte order is turned.
+    /// Appends the chosen columns of whole rows. Decoding changes the byte order, so bytes must not be decoded
+    /// twice.
     fn decode_rows(&mut self, at: Range<usize>, out: &mut Vec<T>) {
         let Grid { number, big_endian, n_cols, .. } = self.raw.grid;
         let Some(keep) = &self.raw.keep else {
@@ -225,14 +224,14 @@ impl<T: Real> Reading<'_, T> {
     }
 }
 
-/// Parts of a list of rows that are read at once: near each other, and not too many bytes.
+/// Splits a list of rows into runs that are read at once: close to each other, and of limited length.
 fn runs(rows: &[u64], stride: usize) -> Vec<Range<usize>> {
     let gap = (GAP / stride) as u64;
     let most = (CHUNK / stride).max(1) as u64;
     let mut runs = Vec::new();
     let mut start = 0;
     for i in 1..=rows.len() {
-        // A row given twice would be decoded twice, so it starts a new run.
+        // A repeated row would be decoded twice, so it starts a new run.
         let goes_on = i < rows.len()
             && rows[i] > rows[i - 1]
             && rows[i] - rows[i - 1] <= gap + 1

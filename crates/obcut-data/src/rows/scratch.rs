@@ -1,5 +1,4 @@
-//! A file without a name for numbers that were decoded once. Nothing is left of it however the
-//! process ends.
+//! A scratch file without a name for decoded numbers. It is removed even if the process is killed.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,20 +9,20 @@ use super::raw::{Place, Shared};
 use crate::error::Error;
 use crate::values::Real;
 
-/// Bytes kept back before they are written.
+/// Number of bytes in the buffer.
 const BUFFER: usize = 1 << 20;
 
 /// A scratch file that is being written.
 pub(crate) struct Scratch<W: Write = File> {
     folder: PathBuf,
     out: BufWriter<W>,
-    /// Bytes written so far.
+    /// Number of bytes written so far.
     pub n_bytes: u64,
     buffer: Vec<u8>,
 }
 
 impl Scratch {
-    /// Makes one in a folder, by default that of temporary files.
+    /// Creates the file in a folder, by default that of temporary files.
     pub(crate) fn new(folder: Option<&Path>) -> Result<Self, Error> {
         let folder = folder.map_or_else(std::env::temp_dir, Path::to_path_buf);
         match tempfile::tempfile_in(&folder) {
@@ -32,7 +31,7 @@ impl Scratch {
         }
     }
 
-    /// Ends the writing: what was written can be read now.
+    /// Finishes writing and returns the file for reading.
     pub(crate) fn finish(self) -> Result<Place, Error> {
         let Self { folder, out, n_bytes, .. } = self;
         let file = out.into_inner().map_err(|e| failed(&folder, n_bytes, e.into_error()))?;
@@ -66,7 +65,7 @@ impl<W: Write> Scratch<W> {
 }
 
 fn failed(folder: &Path, n_bytes: u64, cause: io::Error) -> Error {
-    // Without the name of the file, which nobody chose.
+    // The name of the temporary file is of no use in a message.
     let text = cause.to_string();
     let cause = match text.split_once(" at path ") {
         Some((said, _)) => io::Error::new(cause.kind(), said.to_string()),

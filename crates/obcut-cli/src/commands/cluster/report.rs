@@ -13,7 +13,7 @@ use crate::report::{
     self, ClusterFacts, ExplanationFacts, PassFacts, ScoreFacts, TimeFacts, WeightFacts,
 };
 
-/// The facts of a run, with stable names.
+/// The facts of a run. The names in JSON are stable.
 #[derive(Serialize)]
 pub struct ClusterReport<'a> {
     pub input: InputFacts,
@@ -69,7 +69,7 @@ pub struct ClusterOutput<'a> {
 }
 
 impl<'a> ClusterSettings<'a> {
-    /// From a fitted model and the setting of threads.
+    /// Collects the settings of a fitted model.
     pub fn new(model: &'a Model, threads: usize) -> Self {
         Self {
             params: model.params(),
@@ -83,7 +83,7 @@ impl<'a> ClusterSettings<'a> {
 }
 
 impl<'a> TraceFacts<'a> {
-    /// From the trace of a fit.
+    /// Collects the values of a trace.
     pub fn new(trace: &'a Trace) -> Self {
         Self {
             objective: &trace.objective,
@@ -96,7 +96,7 @@ impl<'a> TraceFacts<'a> {
 }
 
 impl<'a> ClusterOutput<'a> {
-    /// From the targets of the run.
+    /// Collects the files of a run.
     pub fn new(targets: &'a Targets) -> Self {
         let Targets { labels, second, report, .. } = targets;
         Self { labels: labels.as_ref(), model: second.as_ref(), report: report.as_ref() }
@@ -108,7 +108,7 @@ impl<'a> ClusterOutput<'a> {
 }
 
 impl ClusterReport<'_> {
-    /// The summary, with what was tried if wanted.
+    /// Writes the summary, with the explanation if requested.
     pub fn summary(&self, explain: bool) -> Summary {
         let params = self.settings.params;
         let mut summary = Summary::new(self.input.text("feature"));
