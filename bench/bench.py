@@ -262,8 +262,8 @@ def report(rounds, rows, sizes, repeats):
         "the fit without reading files. Peak memory is that of the whole process, relative to the bytes of X as f32.\n",
         f"## {rows:,} x 512, f32, k = {K}\n",
         "Generated data: 100 groups, each a linear subspace of 8 dimensions around a mean, with noise. `obcut` is the "
-        "automatic default, `distance` and `local` have 300 anchors, `paper` is Algorithm 1 as printed with 100 anchors, "
-        "lambda 1 (relative), all 30 iterations. faiss: all points, 20 iterations and the assignment. "
+        "automatic default, `distance` and `local` have 300 anchors, `paper` is Algorithm 1 as printed with 100 "
+        "anchors, lambda 1 (relative), all 30 iterations. faiss: all points, 20 iterations and the assignment. "
         "scikit-learn: `KMeans(n_init=1)` and `MiniBatchKMeans(n_init=1)`, otherwise its defaults.\n",
         table(["method", "s", "x faiss", "x scikit-learn KMeans", "peak memory"], lines),
         "Seconds by stage (median run):\n",

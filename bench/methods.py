@@ -86,8 +86,8 @@ def page(kept):
         f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, "
         "medians of three rounds (one if a run takes more than a minute), default settings except: "
         f"{ANCHORS} anchors, landmarks or representatives for `obcut distance`, `lsc` and `u-spec`, one start for "
-        "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit and peak memory of the process, "
-        f"including the rows ({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commits "
+        "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit and peak memory of the "
+        f"process, including the rows ({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commits "
         f"{', '.join(commits)}.\n",
         table(["method", *(f"{n:,}" for n in SIZES)], rows),
     ]
