@@ -105,7 +105,7 @@ bench-large: $(VENV)/ready ## tables larger than memory: seconds, bits and kills
 	$(PYTHON) bench/large.py --write
 	$(PYTHON) bench/scaling.py --write
 
-baselines: ## scores of the other methods beside their references, written to docs/baselines.md
+baselines: ## scores of the other methods compared with their references, written to docs/baselines.md
 	cargo run --release -p obcut-bench --example baselines
 
 # Every suite goes on where it stopped; JOBS runs at once.

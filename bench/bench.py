@@ -1,4 +1,4 @@
-"""Times obcut beside its peers, in turns, and writes docs/benchmarks.md: `make bench`.
+"""Measures the seconds of obcut and its peers in turns, and writes docs/benchmarks.md: `make bench`.
 
 Every figure is the median over repeats of a run in a process of its own; the methods take turns, so that
 a disturbance of the machine meets all of them. Seconds are those of the fit, without the reading of the
@@ -33,7 +33,7 @@ OURS = {
 
 
 def faces(n, d=512, k=K):
-    """Rows like the YouTube Faces features: k people, each a low sheet about a mean of its own."""
+    """Rows like the YouTube Faces features: k people, each a linear subspace of few dimensions around its own mean."""
     path = DATA / f"faces-{n}.npy"
     if not path.exists():
         random = np.random.default_rng(1)
@@ -67,7 +67,7 @@ def save(path, x):
 
 
 def run(command, timeout=None):
-    """Runs a command; its standard output and its peak memory in bytes, or None when it took too long."""
+    """Runs a command and returns its standard output and peak memory in bytes, or None after the time limit."""
     out = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         text = out.communicate(timeout=timeout)[0]
@@ -81,7 +81,7 @@ def run(command, timeout=None):
 
 
 def measured(command, timeout=None):
-    """The same through a small parent that reports the memory of its only child."""
+    """The same through a small parent process that reports the memory of its only child."""
     wrapper = (
         "import resource, subprocess, sys\n"
         "code = subprocess.run(sys.argv[1:]).returncode\n"
@@ -123,7 +123,7 @@ class Rounds:
         return {"seconds": json.loads(found[0])["seconds"], "peak": found[1]}
 
     def take(self, repeats, jobs):
-        """`jobs` maps a key to what runs it once; every round runs all of them."""
+        """Runs all jobs once per round; `jobs` maps a key to a function that runs it."""
         for r in range(repeats):
             for key, job in jobs.items():
                 found = job()
@@ -137,7 +137,7 @@ class Rounds:
         return statistics.median(run[what] for run in self.runs[key])
 
     def ratio(self, key, other):
-        """Ratio of medians, and the smallest and largest of the rounds."""
+        """Ratio of the medians, and the smallest and largest ratio of a round."""
         if key not in self.runs or other not in self.runs:
             return None
         pairs = zip(self.runs[key], self.runs[other], strict=False)
@@ -256,15 +256,15 @@ def report(rounds, rows, sizes, repeats):
         )
     text = [
         "# Benchmarks\n",
-        "Written by `make bench` (`bench/bench.py`); `make bench-quick` is the same on fewer rows.\n",
-        f"Machine: {machine()}; commit {commit()}; {rounds.threads} threads; {repeats} rounds, all methods in "
-        "turns; medians, and in brackets the smallest and largest ratio of a round. Seconds are those of the "
-        "fit; files are read before. Peak memory is of the whole process, in units of the bytes of X as f32.\n",
+        "Written by `make bench` (`bench/bench.py`); `make bench-quick` measures the same on fewer rows.\n",
+        f"Machine: {machine()}; commit {commit()}; {rounds.threads} threads; {repeats} rounds in which the "
+        "methods take turns; medians, and in brackets the smallest and largest ratio of a round. Seconds are those of "
+        "the fit without reading files. Peak memory is that of the whole process, relative to the bytes of X as f32.\n",
         f"## {rows:,} x 512, f32, k = {K}\n",
-        "Generated: 100 groups, each a sheet of 8 dimensions about a mean, with noise. `obcut` is the automatic "
-        "default, `distance` and `local` have 300 anchors, `paper` is Algorithm 1 as printed with 100 anchors, "
-        "lambda 1 (relative), all 30 iterations. faiss: all points, 20 iterations, and the assignment. "
-        "scikit-learn: `KMeans(n_init=1)` and `MiniBatchKMeans(n_init=1)`, else its defaults.\n",
+        "Generated data: 100 groups, each a linear subspace of 8 dimensions around a mean, with noise. `obcut` is the "
+        "automatic default, `distance` and `local` have 300 anchors, `paper` is Algorithm 1 as printed with 100 "
+        "anchors, lambda 1 (relative), all 30 iterations. faiss: all points, 20 iterations and the assignment. "
+        "scikit-learn: `KMeans(n_init=1)` and `MiniBatchKMeans(n_init=1)`, otherwise its defaults.\n",
         table(["method", "s", "x faiss", "x scikit-learn KMeans", "peak memory"], lines),
         "Seconds by stage (median run):\n",
     ]

@@ -84,10 +84,10 @@ def page(kept):
     text = [
         "# All methods: seconds and memory\n",
         f"Written by `make bench-methods` (`bench/methods.py`). Rows of 512 features in f32, k = {K}, 2 threads, "
-        "medians of three rounds (one where a run takes more than a minute), default settings but for: "
+        "medians of three rounds (one if a run takes more than a minute), default settings except: "
         f"{ANCHORS} anchors, landmarks or representatives for `obcut distance`, `lsc` and `u-spec`, one start for "
-        "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit, peak memory of the process, "
-        f"which holds the rows ({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commits "
+        "`kmeans`, 200 supernodes for `escg`, which needs at least k. Seconds of the fit and peak memory of the "
+        f"process, including the rows ({FULL * 512 * 4 / 1e9:.2f} GB at {FULL:,}). {machine()}; commits "
         f"{', '.join(commits)}.\n",
         table(["method", *(f"{n:,}" for n in SIZES)], rows),
     ]
@@ -104,7 +104,7 @@ def page(kept):
             fastest = min(rivals, key=rivals.get)
             lines.append([f"{n:,}", f"{near / rivals[fastest]:.2f} ({fastest})", f"{auto / rivals[fastest]:.2f}"])
     if lines:
-        text.append("Against the fastest of u-spec, lsc and fastesc:\n")
+        text.append("Compared with the fastest of u-spec, lsc and fastesc:\n")
         header = ["rows", "obcut distance over it (bar: below 1)", "obcut, automatic, over it (bar: 3)"]
         text.append(table(header, lines))
     notes = ROOT / "bench" / "methods-notes.md"

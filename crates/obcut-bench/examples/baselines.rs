@@ -165,13 +165,13 @@ fn main() {
     }
 }
 
-const HEAD: &str = "# The other methods beside their references
+const HEAD: &str = "# The other methods compared with their references
 
 Written by `make baselines` (`crates/obcut-bench/examples/baselines.rs`). NMI in percent over 5 seeds, mean ±
-standard deviation; NAME/16 is every 16th row. The reference column was measured with the methods' public programs (SSC, ESCG,
-SSC-OMP, LSC, FastESC, U-SPEC) or with scikit-learn (k-means); for RKSC, EulerSC and DCDP-ASC with our own first
-versions in Python, since no program runs or exists. Ours agrees when it lies within two standard errors of the
-reference plus 1.5 points. EulerSC and DCDP-ASC are reconstructed: the choices that are uncertain are named in their files.
+standard deviation; NAME/16 is every 16th row. The reference column was measured with the public programs of the methods (SSC, ESCG,
+SSC-OMP, LSC, FastESC, U-SPEC) or with scikit-learn (k-means). For RKSC, EulerSC and DCDP-ASC no program runs or exists, so the
+references are our own first versions in Python. A score agrees if it is within two standard errors of the
+reference plus 1.5 points. EulerSC and DCDP-ASC are reconstructed: their source files name the uncertain choices.
 
 | method | settings | data | ours | reference | agrees | s |
 |---|---|---|---|---|---|---|

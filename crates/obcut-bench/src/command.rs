@@ -17,12 +17,12 @@ use obcut_cli::page as page_words;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use crate::record::{Records, Status};
-use crate::suite::Kind;
-use crate::summary::{Cell, Gap, Metric};
-use crate::{Budget, Error, Options, Suite, Summary, page, results, runner, table, worker};
-use show::{BenchWatch, Grid};
+use crate::suite::SuiteKind;
+use crate::summary::{Gap, Metric, ScoreCell};
+use crate::{Budget, Error, RunnerOptions, Suite, Summary, page, results, runner, table, worker};
+use show::{BenchWatch, PrintedTable};
 
 /// Heading of the options that say how it is run.
 const RUNNING: &str = "Running";
@@ -107,7 +107,7 @@ fn start(args: &BenchArgs) -> anyhow::Result<()> {
         return list(&args.talk);
     };
     let suite = Suite::named(name)?;
-    Job::new(args, suite)?.run(&args.talk)
+    SuiteJob::new(args, suite)?.run(&args.talk)
 }
 
 /// Does one run: what a suite starts processes for.
@@ -156,9 +156,9 @@ fn list(talk: &OutputArgs) -> anyhow::Result<()> {
     Ok(card.print_to_stdout()?)
 }
 
-struct Job {
+struct SuiteJob {
     suite: Suite,
-    options: Options,
+    options: RunnerOptions,
     folder: PathBuf,
     report: Option<PathBuf>,
     fresh: bool,
@@ -167,7 +167,7 @@ struct Job {
 
 /// The facts of a run, with stable names.
 #[derive(Serialize)]
-struct Report {
+struct SuiteReport {
     command: &'static str,
     version: &'static str,
     suite: String,
@@ -182,11 +182,11 @@ struct Report {
     gaps: Vec<GapFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<PathBuf>,
-    scores: Vec<ScoreFacts>,
+    scores: Vec<SuiteScore>,
 }
 
 #[derive(Serialize)]
-struct ScoreFacts {
+struct SuiteScore {
     data: String,
     method: String,
     seeds: usize,
@@ -261,7 +261,7 @@ fn check_report(
     }
 }
 
-impl Job {
+impl SuiteJob {
     fn new(args: &BenchArgs, mut suite: Suite) -> anyhow::Result<Self> {
         choose::data(&mut suite, &args.data)?;
         choose::methods(&mut suite, &args.methods)?;
@@ -277,7 +277,7 @@ impl Job {
         let folder = args.out.clone().unwrap_or_else(|| Path::new("obcut-bench").join(&suite.name));
         let there = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if args.threads > 0 { args.threads } else { (there / args.jobs).max(1) };
-        let options = Options {
+        let options = RunnerOptions {
             records: folder.join("runs.jsonl"),
             worker: vec![program(), "--one-run".into()],
             jobs: args.jobs,
@@ -306,10 +306,10 @@ impl Job {
         let (plan, records) = match self.tables_only {
             true => {
                 let records = self.records()?;
-                (Plan::of_records(&self.suite, data.as_deref(), &records), records)
+                (RunPlan::of_records(&self.suite, data.as_deref(), &records), records)
             }
             false => {
-                let plan = Plan::new(&self.suite, data.as_deref())?;
+                let plan = RunPlan::new(&self.suite, data.as_deref())?;
                 let records = self.all_runs(&plan, talk)?;
                 (plan, records)
             }
@@ -335,7 +335,7 @@ impl Job {
     }
 
     /// Runs what is not finished.
-    fn all_runs(&self, plan: &Plan, talk: &OutputArgs) -> anyhow::Result<Records> {
+    fn all_runs(&self, plan: &RunPlan, talk: &OutputArgs) -> anyhow::Result<Records> {
         if self.fresh {
             Records::retire(&self.options.records)?;
         }
@@ -349,7 +349,7 @@ impl Job {
     }
 
     /// Says how far it came.
-    fn interrupted(&self, plan: &Plan) -> anyhow::Error {
+    fn interrupted(&self, plan: &RunPlan) -> anyhow::Error {
         let finished = Records::read(&self.options.records)
             .map_or(0, |records| n_finished(plan, &records, self.options.budget));
         let text = format!(
@@ -364,7 +364,7 @@ impl Job {
             ("tables.md", results::document(&self.suite, records)),
             ("tables.csv", table::csv(summary)),
         ];
-        if self.suite.kind == Kind::Scores {
+        if self.suite.kind == SuiteKind::Scores {
             files.push(("tables.tex", table::latex(&self.suite, summary)));
         }
         let mut written = Vec::new();
@@ -382,23 +382,23 @@ impl Job {
 
     fn report(
         &self,
-        plan: &Plan,
+        plan: &RunPlan,
         records: &Records,
         summary: &Summary,
         tables: Vec<PathBuf>,
-    ) -> Report {
+    ) -> SuiteReport {
         let mut scores = Vec::new();
         let mut not_available = 0;
         for (data, row) in summary.data.iter().zip(&summary.cells) {
             for (method, cell) in summary.methods.iter().zip(row) {
                 match cell {
-                    Some(Cell::Scored(scored)) => {
+                    Some(ScoreCell::Scored(scored)) => {
                         let [(nmi, a), (acc, b), (pur, c), (ari, d)] = Metric::ALL.map(|metric| {
                             let (mean, deviation) = scored.score(metric);
                             (mean / 100.0, deviation / 100.0)
                         });
                         let deviations = Deviations { nmi: a, acc: b, pur: c, ari: d };
-                        scores.push(ScoreFacts {
+                        scores.push(SuiteScore {
                             data: data.name.clone(),
                             method: method.label.clone(),
                             seeds: scored.runs.len(),
@@ -412,12 +412,12 @@ impl Job {
                             peak_bytes: scored.peak_bytes(),
                         });
                     }
-                    Some(Cell::NotAvailable(_)) => not_available += 1,
+                    Some(ScoreCell::NotAvailable(_)) => not_available += 1,
                     None => {}
                 }
             }
         }
-        Report {
+        SuiteReport {
             command: "bench",
             version: env!("CARGO_PKG_VERSION"),
             suite: self.suite.name.clone(),
@@ -436,15 +436,15 @@ impl Job {
 
     fn show(
         &self,
-        report: &Report,
-        plan: &Plan,
+        report: &SuiteReport,
+        plan: &RunPlan,
         records: &Records,
         summary: &Summary,
         talk: &OutputArgs,
     ) -> anyhow::Result<()> {
         let grid = match self.suite.kind {
-            Kind::Scaling => Grid::seconds(summary),
-            _ => Grid::nmi(summary),
+            SuiteKind::Scaling => PrintedTable::seconds(summary),
+            _ => PrintedTable::nmi(summary),
         };
         let mut out = anstream::stdout().lock();
         writeln!(out, "{}", grid.lay_out(output::stdout_width()).trim_end())?;
@@ -508,7 +508,7 @@ fn gaps(summary: &Summary) -> Vec<GapFacts> {
     let mut out = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
-            if let Some(Cell::NotAvailable(why)) = cell {
+            if let Some(ScoreCell::NotAvailable(why)) = cell {
                 let (data, method) = (data.name.clone(), method.label.clone());
                 out.push(GapFacts { data, method, runs: "all".into(), why: why.clone() });
             }
@@ -522,7 +522,7 @@ fn gaps(summary: &Summary) -> Vec<GapFacts> {
 }
 
 /// A failure where every run was tried and none could be done at all, be it with a larger budget.
-fn none_could_be_done(plan: &Plan, records: &Records) -> anyhow::Result<()> {
+fn none_could_be_done(plan: &RunPlan, records: &Records) -> anyhow::Result<()> {
     let mut runs = plan.runs.iter().filter_map(|run| records.get(&run.key())).peekable();
     let Some(first) = runs.peek() else { return Ok(()) };
     let why = first.outcome.reason.clone().unwrap_or_default();
@@ -534,7 +534,7 @@ fn none_could_be_done(plan: &Plan, records: &Records) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn n_finished(plan: &Plan, records: &Records, budget: Budget) -> usize {
+fn n_finished(plan: &RunPlan, records: &Records, budget: Budget) -> usize {
     plan.runs.iter().filter(|run| records.finished(&run.key(), budget).is_some()).count()
 }
 

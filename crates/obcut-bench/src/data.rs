@@ -13,7 +13,7 @@ const GENERATED: u64 = 1;
 
 /// Rows with their classes.
 #[derive(Clone, Debug)]
-pub struct Data {
+pub struct LabelledData {
     /// The samples.
     pub matrix: Matrix,
     /// Their classes, from 0.
@@ -102,7 +102,7 @@ impl Shape {
         self.clusters.unwrap_or(synthetic::SUBSPACES_CLUSTERS)
     }
 
-    fn make(&self) -> Data {
+    fn make(&self) -> LabelledData {
         let Self { kind, rows, features, .. } = *self;
         let clusters = self.clusters();
         let (Labelled { matrix, labels }, k) = match kind {
@@ -126,7 +126,7 @@ impl Shape {
                 (synthetic::mixture(rows, features, clusters, GENERATED), clusters)
             }
         };
-        Data { matrix, truth: labels, k }
+        LabelledData { matrix, truth: labels, k }
     }
 }
 
@@ -161,12 +161,12 @@ impl Origin {
     ///
     /// # Errors
     /// When the file cannot be read or holds no classes, in words.
-    pub fn load(&self) -> Result<Data, String> {
+    pub fn load(&self) -> Result<LabelledData, String> {
         match self {
             Self::Made(shape) => Ok(shape.make()),
             Self::Digits => {
                 let Labelled { matrix, labels } = obcut_data::digits();
-                Ok(Data { matrix, truth: labels, k: 10 })
+                Ok(LabelledData { matrix, truth: labels, k: 10 })
             }
             Self::File { path, variable, truth, sparse } => {
                 // The targets of svmlight files are their classes, whatever they are called.
@@ -182,7 +182,7 @@ impl Origin {
                     return Err(format!("{} holds no classes", path.display()));
                 };
                 let k = truth.names.len();
-                let data = Data { matrix: loaded.matrix, truth: truth.codes, k };
+                let data = LabelledData { matrix: loaded.matrix, truth: truth.codes, k };
                 Ok(if *sparse { data.sparse() } else { data })
             }
         }
@@ -193,7 +193,7 @@ impl Origin {
 ///
 /// # Errors
 /// When its file cannot be read, in words.
-pub fn named(name: &str) -> Result<Option<Data>, String> {
+pub fn named(name: &str) -> Result<Option<LabelledData>, String> {
     let made = |kind, rows, features, clusters| {
         Origin::Made(Shape { kind, rows, features, clusters: Some(clusters) })
     };
@@ -216,7 +216,7 @@ pub fn named(name: &str) -> Result<Option<Data>, String> {
     origin.load().map(Some)
 }
 
-impl Data {
+impl LabelledData {
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.truth.len()
@@ -360,10 +360,10 @@ fn sparse_rows<T: Copy>(x: &Csr<T>, order: &[usize]) -> Csr<T> {
 mod tests {
     use super::*;
 
-    fn three() -> Data {
+    fn three() -> LabelledData {
         let matrix =
             Matrix::Dense64 { values: vec![0.0, 1.0, 2.0, 0.0, 4.0, 5.0], n_rows: 3, n_cols: 2 };
-        Data { matrix, truth: vec![0, 1, 2], k: 3 }
+        LabelledData { matrix, truth: vec![0, 1, 2], k: 3 }
     }
 
     #[test]
@@ -371,13 +371,13 @@ mod tests {
         let shape = Shape { kind: ShapeKind::Blobs, rows: 50, features: 2, clusters: Some(3) };
         let data = shape.make();
         let moved = data.shuffled(7);
-        let line = |data: &Data, i: usize| match &data.matrix {
+        let line = |data: &LabelledData, i: usize| match &data.matrix {
             Matrix::Dense64 { values, .. } => {
                 (values[2 * i].to_bits(), values[2 * i + 1].to_bits(), data.truth[i])
             }
             _ => unreachable!("blobs are dense"),
         };
-        let sorted = |data: &Data| {
+        let sorted = |data: &LabelledData| {
             let mut lines: Vec<_> = (0..50).map(|i| line(data, i)).collect();
             lines.sort_unstable();
             lines

@@ -36,7 +36,7 @@ pub mod worker;
 
 pub use error::Error;
 pub use record::{Record, Status};
-pub use runner::{Budget, Options, Watch, run};
+pub use runner::{Budget, RunWatch, RunnerOptions, run};
 pub use suite::Suite;
 pub use summary::Summary;
 

@@ -6,12 +6,12 @@ use obcut_report::chart::{
 };
 use obcut_report::{Html, Page, Section, number};
 
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use crate::printed::Printed;
 use crate::record::Records;
 use crate::results::surfaces;
-use crate::suite::{Kind, Suite};
-use crate::summary::{Cell, Gap, Metric, Scored, Summary};
+use crate::suite::{Suite, SuiteKind};
+use crate::summary::{Gap, Metric, ScoreCell, Scored, Summary};
 use crate::table::{Entry, ScoreTable};
 
 const GIB: f64 = (1u64 << 30) as f64;
@@ -20,10 +20,10 @@ const GIB: f64 = (1u64 << 30) as f64;
 pub fn page(suite: &Suite, records: &Records) -> String {
     let summary = Summary::new(suite, records);
     let mut sections = match suite.kind {
-        Kind::Scores => scores(&summary),
-        Kind::Sensitivity => vec![sensitivity(suite, records)],
-        Kind::Convergence => vec![convergence(&summary)],
-        Kind::Scaling => vec![scaling(&summary)],
+        SuiteKind::Scores => scores(&summary),
+        SuiteKind::Sensitivity => vec![sensitivity(suite, records)],
+        SuiteKind::Convergence => vec![convergence(&summary)],
+        SuiteKind::Scaling => vec![scaling(&summary)],
     };
     sections.push(times(&summary));
     sections.extend(unavailable(&summary));
@@ -42,7 +42,7 @@ pub fn page(suite: &Suite, records: &Records) -> String {
 
 /// Runs that have a record, and all there are to be on the data sets that are shown.
 fn progress(suite: &Suite, records: &Records, summary: &Summary) -> (usize, usize) {
-    let mut planned = Plan::without_data(suite).runs;
+    let mut planned = RunPlan::without_data(suite).runs;
     planned.retain(|spec| !summary.missing.contains(&spec.data));
     let done = planned.iter().filter(|spec| records.get(&spec.key()).is_some()).count();
     (done, planned.len())
@@ -56,7 +56,7 @@ fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, St
         ("seeds".to_string(), summary.seeds(None)),
         ("runs".to_string(), number::count(runs)),
     ];
-    if suite.kind == Kind::Scores {
+    if suite.kind == SuiteKind::Scores {
         let table = ScoreTable::new(summary, Metric::Nmi);
         let ranks = table.averages.iter().zip(&table.columns);
         // A rank among one says nothing.
@@ -77,7 +77,7 @@ fn warnings(suite: &Suite, records: &Records, summary: &Summary) -> Vec<String> 
         out.push(format!("the suite is not finished: {done} of {all} runs are there"));
     }
     let cells = summary.cells.iter().flatten().flatten();
-    let none = cells.filter(|cell| matches!(cell, Cell::NotAvailable(_))).count();
+    let none = cells.filter(|cell| matches!(cell, ScoreCell::NotAvailable(_))).count();
     let parts = summary.gaps.iter().filter(|gap| !gap.is_meant()).count();
     let place = "the reasons are below, under Not available";
     if none > 0 {
@@ -191,7 +191,7 @@ fn score_bars(summary: &Summary, d: usize) -> Html {
     let there: Vec<usize> =
         (0..summary.methods.len()).filter(|&m| summary.cells[d][m].is_some()).collect();
     let score = |m: &usize| match &summary.cells[d][*m] {
-        Some(Cell::Scored(scored)) => Some(scored.score(Metric::Nmi)),
+        Some(ScoreCell::Scored(scored)) => Some(scored.score(Metric::Nmi)),
         _ => None,
     };
     let size = data.size.map_or(String::new(), |(rows, features, classes)| {
@@ -267,11 +267,11 @@ fn print(summary: &Summary) -> Option<Section> {
             ];
             for metric in [Metric::Nmi, Metric::Acc, Metric::Pur] {
                 line.push(match cell {
-                    Cell::Scored(scored) => {
+                    ScoreCell::Scored(scored) => {
                         let mean = scored.score(metric).0;
                         Field::keyed(number::fixed(mean, 2), mean)
                     }
-                    Cell::NotAvailable(_) => Field::words("N/A"),
+                    ScoreCell::NotAvailable(_) => Field::words("N/A"),
                 });
                 line.push(match printed.figure(metric, name, column).flatten() {
                     Some((mean, _)) => Field::keyed(format!("{mean:.2}"), mean),
@@ -330,7 +330,7 @@ fn convergence(summary: &Summary) -> Section {
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         let mut lines = Vec::new();
         for (method, cell) in summary.methods.iter().zip(row) {
-            let Some(Cell::Scored(scored)) = cell else { continue };
+            let Some(ScoreCell::Scored(scored)) = cell else { continue };
             let Some(run) = scored.runs.first() else { continue };
             let values = run.outcome.objective.iter().enumerate();
             let values = values.filter(|(_, v)| v.is_finite());
@@ -363,7 +363,7 @@ fn scaling(summary: &Summary) -> Section {
         for (m, method) in summary.methods.iter().enumerate() {
             let mut points = Vec::new();
             for (data, row) in summary.data.iter().zip(&summary.cells) {
-                if let (Some((rows, _, _)), Some(Cell::Scored(scored))) = (data.size, &row[m])
+                if let (Some((rows, _, _)), Some(ScoreCell::Scored(scored))) = (data.size, &row[m])
                     && let Some(y) = value(scored)
                 {
                     points.push((rows as f64, y));
@@ -413,9 +413,9 @@ fn times(summary: &Summary) -> Section {
             let mut row = vec![Field::words(&method.label)];
             row.extend(summary.cells.iter().map(|cells| {
                 match &cells[m] {
-                    Some(Cell::Scored(scored)) => value(scored)
+                    Some(ScoreCell::Scored(scored)) => value(scored)
                         .map_or(Field::words(""), |v| Field::keyed(number::significant(v, 3), v)),
-                    Some(Cell::NotAvailable(_)) => Field::words("N/A"),
+                    Some(ScoreCell::NotAvailable(_)) => Field::words("N/A"),
                     None => Field::words(""),
                 }
             }));
@@ -437,7 +437,7 @@ fn unavailable(summary: &Summary) -> Option<Section> {
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
-            if let Some(Cell::NotAvailable(why)) = cell {
+            if let Some(ScoreCell::NotAvailable(why)) = cell {
                 rows.push([&data.name, &method.label, "all", why].map(Field::words).to_vec());
             }
         }
@@ -476,7 +476,7 @@ fn protocol(suite: &Suite, summary: &Summary) -> Section {
     line("budget of a run", summary.budgets());
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
-            if let Some(Cell::Scored(Scored { chosen: Some(chosen), .. })) = cell {
+            if let Some(ScoreCell::Scored(Scored { chosen: Some(chosen), .. })) = cell {
                 line(
                     &format!("{}, {}", method.label, data.name),
                     format!("{chosen}, chosen with the labels by mean NMI"),

@@ -60,7 +60,7 @@ impl Spec {
 
 /// The runs of a suite on the data that are there.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// Seeds outermost, so that an unfinished suite has a little of everything.
     pub runs: Vec<Spec>,
     /// Data sets that are there, by name.
@@ -69,7 +69,7 @@ pub struct Plan {
     pub missing: Vec<String>,
 }
 
-impl Plan {
+impl RunPlan {
     /// Lays out the runs; `folder` is where files of data are looked for.
     ///
     /// # Errors
@@ -155,34 +155,19 @@ impl Suite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::tests::small_suite;
 
     #[test]
     fn equal_runs_are_done_once() {
         let text = r#"
-            title = "t"
-            about = "a"
-            kind = "scores"
-            seeds = 3
-            seconds = 1
-            gib = 1
-            [[data]]
-            name = "moons"
-            make = { kind = "moons", rows = 100 }
-            [[data]]
-            name = "not there"
-            [[method]]
-            label = "one"
-            method = "obcut"
-            preset = "paper"
-            set = { lambda = 1 }
-            [[method]]
-            label = "grid"
-            method = "obcut"
-            preset = "paper"
-            grid = { lambda = [0.1, 1.0] }
+            data = [{ name = "moons", make = { kind = "moons", rows = 100 } }, { name = "not there" }]
+            method = [
+              { label = "one", method = "obcut", preset = "paper", set = { lambda = 1 } },
+              { label = "grid", method = "obcut", preset = "paper", grid = { lambda = [0.1, 1.0] } },
+            ]
         "#;
-        let suite = Suite::parse("t", text).unwrap();
-        let plan = Plan::new(&suite, None).unwrap();
+        let suite = small_suite(3, text);
+        let plan = RunPlan::new(&suite, None).unwrap();
         assert_eq!(plan.runs.len(), 6);
         assert_eq!(plan.missing, ["not there"]);
         assert_eq!(plan.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2]);

@@ -362,10 +362,15 @@ pub(crate) mod tests {
         assert!(read[0] == 1.0 && read[1].is_nan() && read.len() == 3);
     }
 
+    fn no_records() -> (tempfile::TempDir, Records) {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(&folder.path().join("r")).unwrap();
+        (folder, records)
+    }
+
     #[test]
     fn a_crashed_run_is_tried_once_more() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut records = Records::open(&folder.path().join("r")).unwrap();
+        let (_folder, mut records) = no_records();
         let mut crashed = record("moons", "kmeans", 0, 0.5);
         crashed.outcome = Outcome::without_labels(Status::Crashed, "signal 9");
         let key = crashed.spec.key();
@@ -377,8 +382,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_larger_budget_tries_again_what_was_over_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut records = Records::open(&folder.path().join("r")).unwrap();
+        let (_folder, mut records) = no_records();
         let mut over = record("moons", "kmeans", 0, 0.5);
         over.outcome = Outcome::without_labels(Status::OverTime, "more than 60 seconds");
         let key = over.spec.key();

@@ -6,8 +6,8 @@ use obcut_report::number::{fixed, plural, significant};
 
 use crate::printed::Printed;
 use crate::record::Records;
-use crate::suite::{Kind, MethodEntry, Suite};
-use crate::summary::{Cell, Gap, Metric, Runs, Scored, Summary, averages, number};
+use crate::suite::{MethodEntry, Suite, SuiteKind};
+use crate::summary::{Gap, Metric, Runs, ScoreCell, Scored, Summary, averages, number};
 use crate::table::{ScoreTable, escape, markdown};
 
 /// The document.
@@ -16,10 +16,10 @@ pub fn document(suite: &Suite, records: &Records) -> String {
     let mut out = format!("## {}\n\n{}\n\n", escape(&suite.title), suite.about.trim());
     out += &protocol(suite, &summary);
     out += &match suite.kind {
-        Kind::Scores => scores(&summary),
-        Kind::Sensitivity => sensitivity(suite, records),
-        Kind::Convergence => convergence(suite, &summary),
-        Kind::Scaling => scaling(&summary),
+        SuiteKind::Scores => scores(&summary),
+        SuiteKind::Sensitivity => sensitivity(suite, records),
+        SuiteKind::Convergence => convergence(suite, &summary),
+        SuiteKind::Scaling => scaling(&summary),
     };
     out += &unavailable(&summary);
     out
@@ -34,7 +34,7 @@ fn protocol(suite: &Suite, summary: &Summary) -> String {
         n => format!("{n} seeds"),
     };
     let mut out = format!("Command: `{}`. {seeds}, {}.", suite.command(), order(suite, summary));
-    if matches!(suite.kind, Kind::Scores) {
+    if matches!(suite.kind, SuiteKind::Scores) {
         out += " Mean ± sample deviation in percent; the best of a line is bold in brackets, the second bold.";
     }
     let budgets = summary.budgets();
@@ -122,7 +122,7 @@ fn chosen(summary: &Summary) -> String {
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
-            if let Some(Cell::Scored(Scored { chosen: Some(chosen), .. })) = cell {
+            if let Some(ScoreCell::Scored(Scored { chosen: Some(chosen), .. })) = cell {
                 rows.push(vec![escape(&data.name), escape(&method.label), escape(chosen)]);
             }
         }
@@ -204,8 +204,8 @@ fn print(summary: &Summary) -> String {
             let mut line = vec![format!("{}{mark}", escape(&data.name))];
             for &m in &columns {
                 let ours = match &row[m] {
-                    Some(Cell::Scored(scored)) => fixed(scored.score(metric).0, 1),
-                    Some(Cell::NotAvailable(_)) => "N/A".into(),
+                    Some(ScoreCell::Scored(scored)) => fixed(scored.score(metric).0, 1),
+                    Some(ScoreCell::NotAvailable(_)) => "N/A".into(),
                     None => "".into(),
                 };
                 let column = summary.methods[m].printed.as_deref().unwrap_or_default();
@@ -250,9 +250,9 @@ fn times(summary: &Summary) -> String {
     )
 }
 
-fn time(cell: &Option<Cell>) -> String {
+fn time(cell: &Option<ScoreCell>) -> String {
     match cell {
-        Some(Cell::Scored(scored)) => {
+        Some(ScoreCell::Scored(scored)) => {
             let gib = scored.peak_bytes().map_or(String::new(), |bytes| {
                 format!(" ({})", significant(bytes as f64 / (1u64 << 30) as f64, 2))
             });
@@ -260,7 +260,7 @@ fn time(cell: &Option<Cell>) -> String {
             let digits = if seconds < 10.0 { 2 } else { 0 };
             format!("{seconds:.digits$}{gib}")
         }
-        Some(Cell::NotAvailable(_)) => "N/A".into(),
+        Some(ScoreCell::NotAvailable(_)) => "N/A".into(),
         None => String::new(),
     }
 }
@@ -270,7 +270,7 @@ fn unavailable(summary: &Summary) -> String {
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
-            if let Some(Cell::NotAvailable(why)) = cell {
+            if let Some(ScoreCell::NotAvailable(why)) = cell {
                 rows.push([&data.name, &method.label, "all", why].map(escape).to_vec());
             }
         }
@@ -390,7 +390,7 @@ fn convergence(suite: &Suite, summary: &Summary) -> String {
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in suite.method.iter().zip(row) {
-            let Some(Cell::Scored(scored)) = cell else { continue };
+            let Some(ScoreCell::Scored(scored)) = cell else { continue };
             let values =
                 || scored.runs.iter().map(|run| &run.outcome.objective).filter(|o| !o.is_empty());
             let Some(first) = values().next() else { continue };

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::data::is_same_source;
 use crate::error::Error;
 use crate::machine;
-use crate::plan::{Plan, Spec};
+use crate::plan::{RunPlan, Spec};
 use crate::record::{ENGINE, Outcome, Record, Records, Status};
 use crate::suite::Suite;
-use crate::worker::Task;
+use crate::worker::RunTask;
 
 /// How often a process is looked at.
 const POLL: Duration = Duration::from_millis(5);
@@ -40,7 +40,7 @@ pub struct Budget {
 
 /// How a suite is run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RunnerOptions {
     /// File of records.
     pub records: PathBuf,
     /// Program and arguments that start [`crate::worker::serve`].
@@ -69,7 +69,7 @@ pub struct Standing<'a> {
 }
 
 /// Follows a suite, and may stop it.
-pub trait Watch: Sync {
+pub trait RunWatch: Sync {
     /// A run started or ended.
     fn standing(&self, standing: &Standing<'_>);
 
@@ -78,7 +78,7 @@ pub trait Watch: Sync {
 }
 
 /// What all workers share.
-struct Shared {
+struct RunnerState {
     queue: VecDeque<Spec>,
     records: Records,
     /// Cells with a run over budget: what that was.
@@ -95,9 +95,9 @@ struct Shared {
 /// When the records cannot be written, no process can be started, or the watch cancels.
 pub fn run(
     suite: &Suite,
-    plan: &Plan,
-    options: &Options,
-    watch: &dyn Watch,
+    plan: &RunPlan,
+    options: &RunnerOptions,
+    watch: &dyn RunWatch,
 ) -> Result<Records, Error> {
     let records = Records::open(&options.records)?;
     let (mut queue, mut over) = (VecDeque::new(), BTreeMap::new());
@@ -121,7 +121,7 @@ pub fn run(
     }
     let finished = plan.runs.len() - queue.len();
     let running = BTreeMap::new();
-    let shared = Mutex::new(Shared { queue, records, over, finished, running, failure: None });
+    let shared = Mutex::new(RunnerState { queue, records, over, finished, running, failure: None });
     let driver = Driver { suite, plan, sources: &sources, options, watch, shared: &shared };
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
@@ -141,12 +141,12 @@ fn is_over(status: Status) -> bool {
 
 struct Driver<'a> {
     suite: &'a Suite,
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     /// What the data sets are, by name.
     sources: &'a BTreeMap<String, String>,
-    options: &'a Options,
-    watch: &'a dyn Watch,
-    shared: &'a Mutex<Shared>,
+    options: &'a RunnerOptions,
+    watch: &'a dyn RunWatch,
+    shared: &'a Mutex<RunnerState>,
 }
 
 impl Driver<'_> {
@@ -162,7 +162,7 @@ impl Driver<'_> {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RunnerState> {
         self.shared.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
@@ -174,7 +174,7 @@ impl Driver<'_> {
         Some(spec)
     }
 
-    fn tell(&self, shared: &Shared, spec: &Spec, outcome: Option<&Outcome>) {
+    fn tell(&self, shared: &RunnerState, spec: &Spec, outcome: Option<&Outcome>) {
         self.watch.standing(&Standing {
             finished: shared.finished,
             total: self.plan.runs.len(),
@@ -217,7 +217,7 @@ impl Driver<'_> {
             Error::Broken(format!("{}: no data set {}", self.suite.name, spec.data))
         })?;
         let budget = self.options.budget;
-        let task = Task {
+        let task = RunTask {
             spec: spec.clone(),
             origin,
             threads: self.options.threads,
@@ -226,7 +226,7 @@ impl Driver<'_> {
         self.process(&task, budget)
     }
 
-    fn process(&self, task: &Task, budget: Budget) -> Result<Outcome, Error> {
+    fn process(&self, task: &RunTask, budget: Budget) -> Result<Outcome, Error> {
         let line = serde_json::to_string(task).map_err(|error| Error::Broken(error.to_string()))?;
         let (program, arguments) = self
             .options
@@ -253,7 +253,7 @@ impl Driver<'_> {
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
         }
         let end = self.wait(&mut child, budget);
-        if !matches!(end, Ok(End::Exited(_))) {
+        if !matches!(end, Ok(RunEnd::Exited(_))) {
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -261,19 +261,19 @@ impl Driver<'_> {
         let text = output.join().unwrap_or_default();
         let message = messages.join().unwrap_or_default();
         match end? {
-            End::Exited(code) => match serde_json::from_str(text.trim()) {
+            RunEnd::Exited(code) => match serde_json::from_str(text.trim()) {
                 Ok(outcome) => Ok(within(outcome, budget)),
                 Err(_) if self.is_cancelled(code) => Err(Error::Interrupted),
                 Err(_) => Ok(crashed(code, &message)),
             },
-            End::OverTime(seconds) => Ok(Outcome {
+            RunEnd::OverTime(seconds) => Ok(Outcome {
                 seconds,
                 ..Outcome::without_labels(
                     Status::OverTime,
                     format!("more than {} seconds", budget.seconds),
                 )
             }),
-            End::OverMemory(bytes) => Ok(Outcome {
+            RunEnd::OverMemory(bytes) => Ok(Outcome {
                 peak_bytes: Some(bytes),
                 ..Outcome::without_labels(Status::OverMemory, too_much(budget))
             }),
@@ -290,27 +290,27 @@ impl Driver<'_> {
         self.watch.cancelled()
     }
 
-    fn wait(&self, child: &mut Child, budget: Budget) -> Result<End, Error> {
+    fn wait(&self, child: &mut Child, budget: Budget) -> Result<RunEnd, Error> {
         let (mut asked, mut looked) = (Instant::now(), Instant::now());
         let mut taken = Duration::ZERO;
         loop {
             taken += looked.elapsed().min(ASLEEP);
             looked = Instant::now();
             if let Some(status) = child.try_wait().map_err(Error::Start)? {
-                return Ok(End::Exited(status.code()));
+                return Ok(RunEnd::Exited(status.code()));
             }
             if self.watch.cancelled() || self.lock().failure.is_some() {
                 return Err(Error::Interrupted);
             }
             if taken.as_secs_f64() > budget.seconds {
-                return Ok(End::OverTime(taken.as_secs_f64()));
+                return Ok(RunEnd::OverTime(taken.as_secs_f64()));
             }
             if asked.elapsed() > MEMORY_POLL {
                 asked = Instant::now();
                 if let Some(bytes) =
                     machine::peak_bytes_of(child.id()).filter(|&b| b > budget.bytes)
                 {
-                    return Ok(End::OverMemory(bytes));
+                    return Ok(RunEnd::OverMemory(bytes));
                 }
             }
             std::thread::sleep(POLL);
@@ -319,7 +319,7 @@ impl Driver<'_> {
 }
 
 /// How a process came to its end.
-enum End {
+enum RunEnd {
     Exited(Option<i32>),
     OverTime(f64),
     OverMemory(u64),
@@ -368,7 +368,7 @@ fn crashed(code: Option<i32>, message: &str) -> Outcome {
 
 /// Seconds that the queue and the runs under way will take: those of finished runs with the same settings, else
 /// of the same method on the same data, else of any on the same data, else of any.
-fn seconds_left(shared: &Shared, jobs: usize) -> Option<f64> {
+fn seconds_left(shared: &RunnerState, jobs: usize) -> Option<f64> {
     let mut means: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for record in shared.records.iter().filter(|record| record.outcome.status == Status::Done) {
         for place in places(&record.spec) {
@@ -417,7 +417,7 @@ mod tests {
             records.push(run).unwrap();
         }
         let spec = |data: &str, method: &str| Spec { seed: 5, ..record(data, method, 0, 0.0).spec };
-        let mut shared = Shared {
+        let mut shared = RunnerState {
             queue: [spec("moons", "kmeans"), spec("moons", "ssc"), spec("rings", "ssc")].into(),
             records,
             over: BTreeMap::new(),

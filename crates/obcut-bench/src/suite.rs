@@ -42,7 +42,7 @@ pub struct Suite {
     /// What it shows, in a few sentences.
     pub about: String,
     /// How its runs are summed up.
-    pub kind: Kind,
+    pub kind: SuiteKind,
     /// Runs of every method on every data set, with seeds from 0.
     pub seeds: u64,
     /// Seconds that a run may take.
@@ -61,7 +61,7 @@ pub struct Suite {
 /// How runs are summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum SuiteKind {
     /// Tables of scores with ranks.
     Scores,
     /// Scores over a grid of two settings.
@@ -221,7 +221,7 @@ impl Suite {
             if let Some((name, _)) = entry.grid.iter().find(|(_, values)| values.is_empty()) {
                 return Err(at(format!("the grid of '{name}' is empty")));
             }
-            if self.kind == Kind::Sensitivity && entry.grid.len() != 2 {
+            if self.kind == SuiteKind::Sensitivity && entry.grid.len() != 2 {
                 return Err(at(format!(
                     "sensitivity is shown over two settings, and its grid has {}",
                     entry.grid.len()
@@ -326,8 +326,14 @@ impl DataEntry {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A suite of scores with these data sets and methods.
+    pub fn small_suite(seeds: u32, data_and_methods: &str) -> Suite {
+        let head = "title = 't'\nabout = 'a'\nkind = 'scores'\nseconds = 1\ngib = 1\n";
+        Suite::parse("t", &format!("{head}seeds = {seeds}\n{data_and_methods}")).unwrap()
+    }
 
     const SMALL: &str = r#"
         title = "Small"

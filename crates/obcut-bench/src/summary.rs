@@ -6,7 +6,7 @@ use obcut::metrics::Scores;
 use serde_json::Value;
 
 use crate::machine;
-use crate::plan::{Plan, Spec};
+use crate::plan::{RunPlan, Spec};
 use crate::printed::Printed;
 use crate::record::{ENGINE, Record, Records, Status};
 use crate::suite::{MethodEntry, Suite};
@@ -65,7 +65,7 @@ pub struct DataFacts {
 
 /// A method of a summary.
 #[derive(Clone, Debug)]
-pub struct MethodFacts {
+pub struct MethodColumn {
     /// Its name in tables.
     pub label: String,
     /// Column of the paper's tables.
@@ -82,7 +82,7 @@ pub struct MethodFacts {
 
 /// What a method did on a data set.
 #[derive(Clone, Debug)]
-pub enum Cell {
+pub enum ScoreCell {
     /// Its finished runs.
     Scored(Scored),
     /// Why there is no score.
@@ -104,9 +104,9 @@ pub struct Summary {
     /// The data sets.
     pub data: Vec<DataFacts>,
     /// The methods.
-    pub methods: Vec<MethodFacts>,
+    pub methods: Vec<MethodColumn>,
     /// By data set, then by method; nothing where no run was made.
-    pub cells: Vec<Vec<Option<Cell>>>,
+    pub cells: Vec<Vec<Option<ScoreCell>>>,
     /// Data sets of the suite without a run.
     pub missing: Vec<String>,
     /// Runs without a score in cells that have one.
@@ -174,7 +174,7 @@ pub fn mean_and_deviation(values: impl Iterator<Item = f64>) -> (f64, f64) {
 impl Summary {
     /// Sums up what is there of a suite.
     pub fn new(suite: &Suite, records: &Records) -> Self {
-        let methods = suite.method.iter().map(|entry| MethodFacts {
+        let methods = suite.method.iter().map(|entry| MethodColumn {
             label: entry.label.clone(),
             printed: entry.printed.clone(),
             ranked: entry.ranked,
@@ -184,7 +184,7 @@ impl Summary {
         });
         let (mut data, mut cells, mut gaps) = (Vec::new(), Vec::new(), Vec::new());
         for entry in &suite.data {
-            let mut row: Vec<Option<Cell>> = Vec::new();
+            let mut row: Vec<Option<ScoreCell>> = Vec::new();
             for method in &suite.method {
                 let (cell, missing) = cell(suite, method, &entry.name, records);
                 row.push(cell);
@@ -204,7 +204,7 @@ impl Summary {
         let there = |name: &String| data.iter().any(|d: &DataFacts| d.name == *name);
         let names = suite.data.iter().map(|entry| entry.name.clone());
         let missing = names.filter(|name| !there(name)).collect();
-        let plan = Plan::without_data(suite);
+        let plan = RunPlan::without_data(suite);
         let runs = || plan.runs.iter().filter_map(|spec| records.get(&spec.key()));
         let allowed =
             |r: &Record| format!("{} s and {}", r.budget.seconds, machine::size(r.budget.bytes));
@@ -230,8 +230,8 @@ impl Summary {
     /// All finished runs that are shown.
     pub fn scored(&self) -> impl Iterator<Item = &Scored> {
         self.cells.iter().flatten().flatten().filter_map(|cell| match cell {
-            Cell::Scored(scored) => Some(scored),
-            Cell::NotAvailable(_) => None,
+            ScoreCell::Scored(scored) => Some(scored),
+            ScoreCell::NotAvailable(_) => None,
         })
     }
 
@@ -240,8 +240,8 @@ impl Summary {
         let rows =
             self.cells.iter().enumerate().filter(|(d, _)| data.is_none_or(|data| *d == data));
         let counts = rows.flat_map(|(_, row)| row).flatten().filter_map(|cell| match cell {
-            Cell::Scored(scored) => Some(scored.runs.len()),
-            Cell::NotAvailable(_) => None,
+            ScoreCell::Scored(scored) => Some(scored.runs.len()),
+            ScoreCell::NotAvailable(_) => None,
         });
         match counts.fold((usize::MAX, 0), |(least, most), n| (least.min(n), most.max(n))) {
             (least, most) if least >= most => most.to_string(),
@@ -282,10 +282,10 @@ impl Summary {
 
     /// Mean scores, by data set and method: none where a method did not run, NaN where it could not.
     pub fn means(&self, metric: Metric) -> Vec<Vec<Option<f64>>> {
-        let mean = |cell: &Option<Cell>| {
+        let mean = |cell: &Option<ScoreCell>| {
             cell.as_ref().map(|cell| match cell {
-                Cell::Scored(scored) => scored.score(metric).0,
-                Cell::NotAvailable(_) => f64::NAN,
+                ScoreCell::Scored(scored) => scored.score(metric).0,
+                ScoreCell::NotAvailable(_) => f64::NAN,
             })
         };
         self.cells.iter().map(|row| row.iter().map(mean).collect()).collect()
@@ -350,7 +350,7 @@ fn cell(
     entry: &MethodEntry,
     data: &str,
     records: &Records,
-) -> (Option<Cell>, Vec<Gap>) {
+) -> (Option<ScoreCell>, Vec<Gap>) {
     let (mut found, mut gaps, mut reason) = (Vec::new(), Vec::new(), None);
     if !entry.takes(data) {
         let (data, method) = (data.to_string(), entry.label.clone());
@@ -380,13 +380,13 @@ fn cell(
     let (n, of) = (found.len(), entry.settings().len());
     let Some(Scored { runs, chosen }) = best(found) else {
         // What is missing of a cell without scores is told by the cell.
-        return (reason.map(Cell::NotAvailable), Vec::new());
+        return (reason.map(ScoreCell::NotAvailable), Vec::new());
     };
     let chosen = chosen.filter(|_| !entry.grid.is_empty()).map(|words| match n == of {
         true => words,
         false => format!("{words} (of {n} of {of} settings that have scores)"),
     });
-    (Some(Cell::Scored(Scored { runs, chosen })), gaps)
+    (Some(ScoreCell::Scored(Scored { runs, chosen })), gaps)
 }
 
 /// The settings with the best mean NMI over the seeds that all of them ran with: a part of the grid that is
@@ -478,6 +478,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::record::Outcome;
     use crate::record::tests::record;
+    use crate::suite::tests::small_suite;
 
     #[test]
     fn ranks_share_the_better_place_and_the_missing_are_last() {
@@ -493,25 +494,13 @@ pub(crate) mod tests {
 
     fn suite() -> Suite {
         let text = r#"
-            title = "t"
-            about = "a"
-            kind = "scores"
-            seeds = 2
-            seconds = 1
-            gib = 1
-            [[data]]
-            name = "moons"
-            [[data]]
-            name = "rings"
-            [[method]]
-            label = "means"
-            method = "kmeans"
-            [[method]]
-            label = "lsc"
-            method = "lsc"
-            grid = { p = [10, 20] }
+            data = [{ name = "moons" }, { name = "rings" }]
+            method = [
+              { label = "means", method = "kmeans" },
+              { label = "lsc", method = "lsc", grid = { p = [10, 20] } },
+            ]
         "#;
-        Suite::parse("t", text).unwrap()
+        small_suite(2, text)
     }
 
     /// Four finished runs of a grid, and one that took too long.
@@ -534,12 +523,12 @@ pub(crate) mod tests {
         let (suite, records) = some_runs();
         let summary = Summary::new(&suite, &records);
         assert_eq!(summary.data.len(), 1, "rings did not run");
-        let Some(Cell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
+        let Some(ScoreCell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
         assert_eq!(scored.chosen.as_deref(), Some("p 20"));
         let (mean, deviation) = scored.score(Metric::Nmi);
         assert!((mean - 60.0).abs() < 1e-9 && deviation < 1e-9);
         assert!(
-            matches!(&summary.cells[0][0], Some(Cell::NotAvailable(why)) if why.contains("1 second"))
+            matches!(&summary.cells[0][0], Some(ScoreCell::NotAvailable(why)) if why.contains("1 second"))
         );
     }
 
@@ -564,7 +553,7 @@ pub(crate) mod tests {
         records.push(late).unwrap();
         let chosen = |suite: &Suite, records: &Records| {
             let summary = Summary::new(suite, records);
-            let Some(Cell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
+            let Some(ScoreCell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
             (scored.chosen.clone().unwrap(), scored.runs.len(), summary.gaps.clone())
         };
         // Seed 0 is all that the three share: 0.9, 0.6 and 0.95.

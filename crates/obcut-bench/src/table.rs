@@ -4,7 +4,7 @@ use obcut_report::number::{fixed, plural};
 
 use crate::printed::Printed;
 use crate::suite::Suite;
-use crate::summary::{Cell, DataFacts, MethodFacts, Metric, Summary, averages, ranks};
+use crate::summary::{DataFacts, MethodColumn, Metric, ScoreCell, Summary, averages, ranks};
 
 /// One score of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +54,8 @@ impl ScoreTable {
                     Some(cell) => {
                         let rank = ranked.next().unwrap_or(usize::MAX);
                         match cell {
-                            Cell::NotAvailable(_) => Entry::NotAvailable,
-                            Cell::Scored(scored) => {
+                            ScoreCell::NotAvailable(_) => Entry::NotAvailable,
+                            ScoreCell::Scored(scored) => {
                                 let (mean, deviation) = scored.score(metric);
                                 Entry::Score { mean, deviation, n: scored.runs.len(), rank }
                             }
@@ -190,10 +190,10 @@ pub fn csv(summary: &Summary) -> String {
             let start = format!("{},{}", quote(&data.name), quote(&method.label));
             match cell {
                 None => {}
-                Some(Cell::NotAvailable(why)) => {
+                Some(ScoreCell::NotAvailable(why)) => {
                     out += &format!("{start},,,,,,,{same},{},,,,{}\n", method.shuffled, quote(why));
                 }
-                Some(Cell::Scored(scored)) => {
+                Some(ScoreCell::Scored(scored)) => {
                     let (seconds, n) = (scored.seconds(), scored.runs.len());
                     let peak = scored.peak_bytes().map_or(String::new(), |bytes| bytes.to_string());
                     let chosen = quote(scored.chosen.as_deref().unwrap_or(""));
@@ -229,7 +229,7 @@ pub fn csv(summary: &Summary) -> String {
 }
 
 /// The figure that the paper prints, if it has one.
-fn printed(metric: Metric, data: &DataFacts, method: &MethodFacts) -> String {
+fn printed(metric: Metric, data: &DataFacts, method: &MethodColumn) -> String {
     let (Some(data), Some(method)) = (&data.printed, &method.printed) else {
         return String::new();
     };
@@ -250,7 +250,7 @@ pub fn latex(suite: &Suite, summary: &Summary) -> String {
     }
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
-            if let Some(Cell::NotAvailable(why)) = cell {
+            if let Some(ScoreCell::NotAvailable(why)) = cell {
                 let line = format!("N/A: {} on {}: {why}", method.label, data.name);
                 out += &format!("% {}\n", one_line(&line));
             }
@@ -275,8 +275,8 @@ fn latex_print(summary: &Summary, metric: Metric) -> String {
             .iter()
             .map(|&m| {
                 let ours = match &row[m] {
-                    Some(Cell::Scored(scored)) => fixed(scored.score(metric).0, 1),
-                    Some(Cell::NotAvailable(_)) => "N/A".into(),
+                    Some(ScoreCell::Scored(scored)) => fixed(scored.score(metric).0, 1),
+                    Some(ScoreCell::NotAvailable(_)) => "N/A".into(),
                     None => String::new(),
                 };
                 (ours, printed(metric, data, &summary.methods[m]))
@@ -365,7 +365,7 @@ fn quote(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::{DataFacts, MethodFacts, Scored};
+    use crate::summary::{DataFacts, MethodColumn, Scored};
 
     fn summary() -> Summary {
         let scored = |values: &[f64]| {
@@ -373,9 +373,9 @@ mod tests {
                 .iter()
                 .enumerate()
                 .map(|(seed, &nmi)| crate::record::tests::record("x", "m", seed as u64, nmi));
-            Some(Cell::Scored(Scored { runs: runs.collect(), chosen: None }))
+            Some(ScoreCell::Scored(Scored { runs: runs.collect(), chosen: None }))
         };
-        let method = |label: &str, ranked| MethodFacts {
+        let method = |label: &str, ranked| MethodColumn {
             label: label.into(),
             printed: None,
             ranked,
@@ -390,7 +390,7 @@ mod tests {
             methods: vec![method("one", true), method("two", true), method("λ 100%", false)],
             cells: vec![
                 vec![scored(&[0.5, 0.7]), scored(&[0.4]), scored(&[0.1])],
-                vec![scored(&[0.2]), Some(Cell::NotAvailable("more, than".into())), None],
+                vec![scored(&[0.2]), Some(ScoreCell::NotAvailable("more, than".into())), None],
             ],
             ..Summary::default()
         }

@@ -11,14 +11,14 @@ use obcut_baselines::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::{Data, Origin};
+use crate::data::{LabelledData, Origin};
 use crate::machine;
 use crate::plan::Spec;
 use crate::record::{Outcome, Status};
 
 /// What a process is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Task {
+pub struct RunTask {
     /// The run.
     pub spec: Spec,
     /// Its data.
@@ -40,7 +40,8 @@ pub fn serve(
 ) -> Result<(), String> {
     let mut line = String::new();
     input.read_line(&mut line).map_err(|error| error.to_string())?;
-    let task: Task = serde_json::from_str(&line).map_err(|error| format!("not a task: {error}"))?;
+    let task: RunTask =
+        serde_json::from_str(&line).map_err(|error| format!("not a task: {error}"))?;
     std::thread::spawn(move || {
         let mut rest = Vec::new();
         let _ = input.read_to_end(&mut rest);
@@ -57,16 +58,16 @@ pub fn check(
     preset: Option<&str>,
     settings: &BTreeMap<String, Value>,
 ) -> Result<(), String> {
-    Ready::new(method, preset, settings).map(drop).map_err(|error| error.to_string())
+    ReadyMethod::new(method, preset, settings).map(drop).map_err(|error| error.to_string())
 }
 
 /// A method with its settings.
-enum Ready {
+enum ReadyMethod {
     Obcut(Box<Params>),
     Other(Box<dyn obcut_baselines::Configurable>),
 }
 
-impl Ready {
+impl ReadyMethod {
     fn new(
         method: &str,
         preset: Option<&str>,
@@ -111,13 +112,13 @@ impl Ready {
 }
 
 /// Labels and what is known of how they came about.
-struct Found {
+struct MethodResult {
     clustering: Clustering,
     objective: Vec<f64>,
     cut: Vec<f64>,
 }
 
-impl Task {
+impl RunTask {
     /// Reads, shuffles, clusters, scores.
     pub fn run(&self) -> Outcome {
         let mut data = match self.origin.load() {
@@ -153,7 +154,7 @@ impl Task {
                 return Outcome { status, reason: Some(error.to_string()), ..size };
             }
         };
-        let Found { clustering, objective, cut } = found;
+        let MethodResult { clustering, objective, cut } = found;
         // The classes are looked at here, and nowhere before.
         match scores(&clustering.labels, &data.truth) {
             Ok(scores) => Outcome {
@@ -175,7 +176,7 @@ impl Task {
     }
 
     /// An error that names the rows as they are in the file.
-    fn as_in_file(&self, mut error: Error, data: &Data) -> Error {
+    fn as_in_file(&self, mut error: Error, data: &LabelledData) -> Error {
         if let Error::Data(DataError::NotFinite { row, .. } | DataError::TooLarge { row, .. }) =
             &mut error
             && self.spec.shuffled
@@ -185,20 +186,20 @@ impl Task {
         error
     }
 
-    fn cluster(&self, matrix: &obcut::Matrix, k: usize, run: &Run) -> Result<Found, Error> {
+    fn cluster(&self, matrix: &obcut::Matrix, k: usize, run: &Run) -> Result<MethodResult, Error> {
         let samples = matrix.samples()?;
         let Spec { method, preset, settings, .. } = &self.spec;
-        match Ready::new(method, preset.as_deref(), settings)? {
-            Ready::Other(method) => {
+        match ReadyMethod::new(method, preset.as_deref(), settings)? {
+            ReadyMethod::Other(method) => {
                 let clustering = method.cluster(&samples, k, run, &Silent)?;
-                Ok(Found { clustering, objective: Vec::new(), cut: Vec::new() })
+                Ok(MethodResult { clustering, objective: Vec::new(), cut: Vec::new() })
             }
-            Ready::Obcut(params) => {
+            ReadyMethod::Obcut(params) => {
                 let params =
                     Params { n_clusters: k, seed: run.seed, threads: run.threads, ..*params };
                 let fit = obcut::fit(&samples, None, &params, &Silent)?;
                 let (objective, cut) = (fit.trace().objective.clone(), fit.trace().cut.clone());
-                Ok(Found { clustering: fit.into(), objective, cut })
+                Ok(MethodResult { clustering: fit.into(), objective, cut })
             }
         }
     }
@@ -209,9 +210,9 @@ mod tests {
     use super::*;
     use crate::data::{Shape, ShapeKind};
 
-    fn task(method: &str, preset: Option<&str>, settings: &[(&str, Value)]) -> Task {
+    fn task(method: &str, preset: Option<&str>, settings: &[(&str, Value)]) -> RunTask {
         let shape = Shape { kind: ShapeKind::Blobs, rows: 200, features: 4, clusters: Some(3) };
-        Task {
+        RunTask {
             spec: Spec {
                 data: "blobs".into(),
                 method: method.into(),

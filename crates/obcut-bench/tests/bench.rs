@@ -36,10 +36,16 @@ label = "OBCut"
 method = "obcut"
 "#;
 
+/// A folder that contains a suite.
+fn folder_with(name: &str, suite: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write(name, suite);
+    folder
+}
+
 #[test]
 fn a_suite_gives_tables_and_records() {
-    let folder = Folder::new();
-    folder.write("small.toml", SUITE);
+    let folder = folder_with("small.toml", SUITE);
     let run = folder.run("small.toml --out out --report out/page.html").ok();
     assert!(run.stdout.starts_with("NMI %    moons  blobs\n"), "{run:?}");
     assert!(run.stdout.contains("OBCut    100.0  100.0"), "{run:?}");
@@ -91,8 +97,7 @@ fn a_suite_gives_tables_and_records() {
 
 #[test]
 fn a_suite_killed_again_and_again_comes_to_the_same_tables() {
-    let folder = Folder::new();
-    folder.write("small.toml", SUITE);
+    let folder = folder_with("small.toml", SUITE);
     folder.run("small.toml --out whole").ok();
     let mut noise = Noise::new(7);
     let mut seen = Vec::new();
@@ -123,8 +128,7 @@ fn a_suite_killed_again_and_again_comes_to_the_same_tables() {
 
 #[test]
 fn a_run_ends_when_the_benchmark_is_gone() {
-    let folder = Folder::new();
-    folder.write("long.toml", LONG);
+    let folder = folder_with("long.toml", LONG);
     let mut child = Command::new(binary())
         .args(["long.toml", "--out", "out"])
         .current_dir(folder.path(""))
@@ -180,8 +184,7 @@ method = "ssc"
 
 #[test]
 fn what_is_over_budget_is_not_available_with_the_reason() {
-    let folder = Folder::new();
-    folder.write("long.toml", LONG);
+    let folder = folder_with("long.toml", LONG);
     let run = folder.run("long.toml --out time --seconds 1").ok();
     assert!(run.stdout.contains("N/A"), "{run:?}");
     let tables = folder.text("time/tables.md");
@@ -208,8 +211,7 @@ fn what_is_over_budget_is_not_available_with_the_reason() {
 
 #[test]
 fn a_page_takes_the_place_of_nothing_else() {
-    let folder = Folder::new();
-    folder.write("small.toml", SUITE);
+    let folder = folder_with("small.toml", SUITE);
     for path in ["out/runs.jsonl", "out/tables.md", "small.toml", "-"] {
         let run = folder.run(&format!("small.toml --out out --report {path}"));
         assert_eq!(run.code, 2, "{run:?}");
@@ -241,8 +243,7 @@ fn the_command_in_the_tables_does_it_again() {
 
 #[test]
 fn a_suite_of_which_nothing_can_be_done_fails() {
-    let folder = Folder::new();
-    folder.write("small.toml", SUITE);
+    let folder = folder_with("small.toml", SUITE);
     folder.write("gap.csv", "a,y\n1,0\nnan,0\n9,1\n9.1,1\n");
     let args = "small.toml --out out --data gap=gap.csv --methods kmeans --seeds 1";
     let run = folder.run(args);
@@ -253,8 +254,7 @@ fn a_suite_of_which_nothing_can_be_done_fails() {
 
 #[test]
 fn rows_that_are_not_shuffled_are_told() {
-    let folder = Folder::new();
-    folder.write("small.toml", SUITE);
+    let folder = folder_with("small.toml", SUITE);
     let args = "small.toml --out out --no-shuffle --seeds 1 --data moons --methods kmeans,obcut";
     let run = folder.run(args).ok();
     assert!(run.stderr.contains("rows were not shuffled for k-means; OBCut"), "{run:?}");
@@ -265,8 +265,7 @@ fn rows_that_are_not_shuffled_are_told() {
 
 #[test]
 fn a_file_takes_the_place_of_a_data_set() {
-    let folder = Folder::new();
-    folder.write("small.toml", SUITE);
+    let folder = folder_with("small.toml", SUITE);
     let mut noise = Noise::new(1);
     let rows = (0..60)
         .map(|i| format!("{},{},{}\n", noise.next() + f64::from(9 * (i % 2)), noise.next(), i % 2));

@@ -4,7 +4,7 @@
 use obcut::metrics::{Average, nmi};
 use obcut::{GraphKind, Params, Silent, Warning, fit};
 
-use obcut_bench::data::{Data, named};
+use obcut_bench::data::{LabelledData, named};
 use obcut_bench::summary::mean_and_deviation;
 
 /// Mean NMI in percent, or `None` (and a word about it) when the data set is not there.
@@ -91,7 +91,7 @@ fn clear_clusters_of_uneven_size_are_not_evened_out() {
             *left > 0
         })
         .collect();
-    let all = Data { matrix: blobs.matrix, truth: blobs.labels, k: 3 };
+    let all = LabelledData { matrix: blobs.matrix, truth: blobs.labels, k: 3 };
     let data = all.subset(&keep);
     let samples = data.matrix.samples().expect("a whole matrix");
     let found = fit(&samples, None, &Params::new(3), &Silent).expect("a fit");

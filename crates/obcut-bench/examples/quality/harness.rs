@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use obcut::metrics::Scores;
 use obcut::{Fit, Params, Silent, fit};
-use obcut_bench::data::Data;
+use obcut_bench::data::LabelledData;
 use obcut_bench::summary::mean_and_deviation;
 use serde::Serialize;
 
@@ -123,7 +123,7 @@ impl Harness {
     }
 
     /// Fits the rows as they are.
-    pub fn fit(&self, data: &Data, params: &Params) -> Result<Timed, String> {
+    pub fn fit(&self, data: &LabelledData, params: &Params) -> Result<Timed, String> {
         let samples = data.matrix.samples().map_err(|error| error.to_string())?;
         let clock = Instant::now();
         let fit = fit(&samples, None, params, &Silent).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! Scores with k given: the real tables, the suite, and rows held out of the fit.
 
 use obcut::Params;
-use obcut_bench::data::Data;
+use obcut_bench::data::LabelledData;
 use obcut_bench::summary::mean_and_deviation;
 
 use crate::harness::{Harness, Run, columns, fraction, graphs, head, percent, seconds};
@@ -118,12 +118,12 @@ pub fn held_out(harness: &mut Harness, role: Role) -> Result<(), String> {
 
 /// Rows that take part in the fit and rows that do not.
 struct Parts {
-    fitted: Data,
-    held: Data,
+    fitted: LabelledData,
+    held: LabelledData,
 }
 
 impl Parts {
-    fn new(data: &Data) -> Self {
+    fn new(data: &LabelledData) -> Self {
         let n = data.n_rows();
         let n_fitted = n - n / 5;
         let order: Vec<usize> = (0..n).collect();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use obcut::metrics::{Scores, scores};
 use obcut::{Csr, Matrix};
-use obcut_bench::data::{Data, named};
+use obcut_bench::data::{LabelledData, named};
 use obcut_data::{LoadOptions, Source, describe, load, load_truth};
 
 use crate::protocol::{Kind, Set};
@@ -25,7 +25,7 @@ pub struct Partition {
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The samples; `truth` holds the number of each row, so that a shuffle can be undone.
-    pub data: Data,
+    pub data: LabelledData,
     /// The reference partitions, at least one.
     pub partitions: Vec<Partition>,
 }
@@ -64,7 +64,7 @@ impl Table {
     pub fn new(matrix: Matrix, partitions: Vec<Partition>) -> Self {
         let n_rows = partitions.first().map_or(0, |partition| partition.classes.len());
         let k = partitions.first().map_or(0, |partition| partition.k);
-        let data = Data { matrix, truth: (0..n_rows as u32).collect(), k };
+        let data = LabelledData { matrix, truth: (0..n_rows as u32).collect(), k };
         Self { data, partitions }
     }
 
@@ -119,7 +119,10 @@ impl Table {
             }),
             (matrix, _) => matrix.clone(),
         };
-        Self { data: Data { matrix, ..self.data.clone() }, partitions: self.partitions.clone() }
+        Self {
+            data: LabelledData { matrix, ..self.data.clone() },
+            partitions: self.partitions.clone(),
+        }
     }
 }
 

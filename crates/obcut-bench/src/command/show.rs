@@ -9,18 +9,18 @@ use obcut_cli::interrupt;
 use obcut_report::number::{fixed, significant};
 
 use crate::runner::Standing;
-use crate::summary::{Cell, Metric};
-use crate::{Summary, Watch};
+use crate::summary::{Metric, ScoreCell};
+use crate::{RunWatch, Summary};
 
 /// Methods in lines, data sets in columns, for a terminal.
-pub struct Grid {
+pub struct PrintedTable {
     corner: &'static str,
     columns: Vec<String>,
     lines: Vec<(String, Vec<String>)>,
 }
 
-impl Grid {
-    fn new(summary: &Summary, corner: &'static str, text: impl Fn(&Cell) -> String) -> Self {
+impl PrintedTable {
+    fn new(summary: &Summary, corner: &'static str, text: impl Fn(&ScoreCell) -> String) -> Self {
         let lines = summary.methods.iter().enumerate().map(|(m, method)| {
             let cells = summary.cells.iter();
             let cells = cells.map(|row| row[m].as_ref().map_or("".into(), &text)).collect();
@@ -36,16 +36,16 @@ impl Grid {
     /// Mean NMI.
     pub fn nmi(summary: &Summary) -> Self {
         Self::new(summary, "NMI %", |cell| match cell {
-            Cell::Scored(scored) => fixed(scored.score(Metric::Nmi).0, 1),
-            Cell::NotAvailable(_) => "N/A".into(),
+            ScoreCell::Scored(scored) => fixed(scored.score(Metric::Nmi).0, 1),
+            ScoreCell::NotAvailable(_) => "N/A".into(),
         })
     }
 
     /// Mean seconds.
     pub fn seconds(summary: &Summary) -> Self {
         Self::new(summary, "seconds", |cell| match cell {
-            Cell::Scored(scored) => significant(scored.seconds(), 3),
-            Cell::NotAvailable(_) => "N/A".into(),
+            ScoreCell::Scored(scored) => significant(scored.seconds(), 3),
+            ScoreCell::NotAvailable(_) => "N/A".into(),
         })
     }
 
@@ -124,7 +124,7 @@ impl BenchWatch {
     }
 }
 
-impl Watch for BenchWatch {
+impl RunWatch for BenchWatch {
     fn standing(&self, standing: &Standing<'_>) {
         let Standing { finished, total, spec, outcome, seconds_left } = standing;
         let left = seconds_left.map_or(String::new(), |s| format!(", {} left", duration(s)));
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_wide_grid_is_broken_into_blocks() {
-        let grid = Grid {
+        let grid = PrintedTable {
             corner: "NMI %",
             columns: (0..6).map(|i| format!("data set {i}")).collect(),
             lines: vec![("a method".into(), vec!["99.9".into(); 6])],

@@ -58,7 +58,7 @@ class OBCut(
 ):
     """One-step bipartite graph cut: scalable graph clustering that labels new rows.
 
-    OBCut links every row to the nearest of a few hundred anchors and cuts this graph into
+    OBCut links every row to some of a few hundred anchors and cuts this graph into
     balanced parts in one step. The time is linear in the number of rows. Unlike k-means,
     it finds clusters such as curved shapes and unions of subspaces.
 
