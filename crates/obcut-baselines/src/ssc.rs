@@ -13,6 +13,7 @@
 
 mod admm;
 
+use obcut::params::Named;
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
 
 use crate::configure::{require, settings};

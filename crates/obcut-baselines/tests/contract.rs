@@ -1,6 +1,7 @@
 //! What every method must do, whatever it is.
 
 use obcut::metrics::scores;
+use obcut::params::Named;
 use obcut::synthetic::{self, Labelled};
 use obcut::{Error, Matrix, Observer, Run, Silent};
 use obcut_baselines::{Configurable, Method};

@@ -9,6 +9,18 @@ pub struct Choice {
     pub help: &'static str,
 }
 
+/// An enum whose variants have names: the choices of a parameter.
+pub trait Named: Sized + Copy + 'static {
+    /// Every choice.
+    const ALL: &'static [Self];
+
+    /// The words of all choices, with their help texts.
+    const CHOICES: &'static [Choice];
+
+    /// The word that names the choice in files, options and messages.
+    fn name(self) -> &'static str;
+}
+
 /// The values that a parameter takes, beside its special words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -75,28 +87,25 @@ macro_rules! choices {
             $($(#[doc = $help])+ #[serde(rename = $name)] $variant,)+
         }
 
-        impl $type {
-            /// Every choice.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+        impl $crate::choice::Named for $type {
+            const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The words of all choices, with their help texts.
-            pub const CHOICES: &'static [$crate::choice::Choice] = &[
+            const CHOICES: &'static [$crate::choice::Choice] = &[
                 $($crate::choice::Choice { name: $name, help: concat!($($help),+).trim_ascii() },)+
             ];
 
-            /// The word that names the choice in files, options and messages.
-            pub fn name(self) -> &'static str {
+            fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
         }
 
         impl $crate::choice::Valued for $type {
-            const KIND: $crate::choice::Kind = $crate::choice::Kind::Choice(Self::CHOICES);
+            const KIND: $crate::choice::Kind = $crate::choice::Kind::Choice(<Self as $crate::choice::Named>::CHOICES);
         }
 
         impl ::std::fmt::Display for $type {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str(self.name())
+                f.write_str($crate::choice::Named::name(*self))
             }
         }
 
@@ -104,6 +113,7 @@ macro_rules! choices {
             type Err = $crate::ParamError;
 
             fn from_str(word: &str) -> Result<Self, $crate::ParamError> {
+                use $crate::choice::Named;
                 Self::ALL.iter().copied().find(|c| c.name() == word).ok_or_else(|| {
                     $crate::ParamError::Choice {
                         name: $label,

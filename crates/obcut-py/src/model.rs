@@ -2,6 +2,7 @@
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use obcut::large::{self, InMemory};
+use obcut::params::Named;
 use obcut::{Error, Observer, RowScore, RowSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};

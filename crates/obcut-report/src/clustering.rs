@@ -5,6 +5,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
+use obcut::params::Named;
 use obcut::{Explanation, Fit, Model, StopReason, Trace, metrics};
 use serde::{Deserialize, Serialize};
 

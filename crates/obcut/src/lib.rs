@@ -27,13 +27,16 @@ pub use fit::{Fit, fit, fit_rows};
 pub use means::{KMeansFit, KMeansParams, k_means};
 pub use model::rule::RowScore;
 pub use model::{ClusterScores, Model, Prediction};
-pub use obcut_core::Graph;
-pub use obcut_core::{Csr, CsrRef, DenseRef, Ints, Matrix, Rows, Samples};
-pub use obcut_core::{DataError, Error, ModelError, ParamError, StateError};
-pub use obcut_core::{Observer, Progress, Silent, Stage};
+#[doc(no_inline)]
+pub use obcut_core::{
+    Csr, CsrRef, DataError, DenseRef, Error, Graph, Ints, Matrix, ModelError, Observer, ParamError,
+    Progress, Rows, Samples, Silent, Stage, StateError,
+};
+#[doc(no_inline)]
+pub use params::Scale;
 pub use params::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
-    Noise, OBCut, Params, Reduce, RowSolver, Scale, SweepOrder,
+    Noise, OBCut, Params, Reduce, RowSolver, SweepOrder,
 };
 pub use records::{
     CandidateScore, ClusterInfo, Explanation, FeatureInfo, KPath, KScore, LargeTrace, Merge,

@@ -21,7 +21,9 @@ pub use kinds::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
     Noise, Reduce, RowSolver, SweepOrder,
 };
-pub use obcut_core::choice::{Choice, Kind, Valued};
+#[doc(no_inline)]
+pub use obcut_core::choice::{Choice, Kind, Named, Valued};
+#[doc(no_inline)]
 pub use obcut_core::normalize::Scale;
 pub use spell::{Vocabulary, spell};
 pub use table::{Group, Parameter, Stored, Word};
@@ -30,6 +32,27 @@ const POSITIVE: Kind = Kind::Integer { min: 1 };
 const NATURAL: Kind = Kind::Integer { min: 0 };
 const NOT_NEGATIVE: Kind = Kind::Real { min: 0.0, max: f64::INFINITY, open: false };
 
+/// A method of [`OBCut`] for a parameter of the first group.
+macro_rules! setter {
+    (Method () $name:ident: $type:ty, $($help:literal),+) => {
+        $(#[doc = $help])+
+        #[must_use]
+        pub fn $name(mut self, $name: $type) -> Self {
+            self.params.$name = $name;
+            self
+        }
+    };
+    (Method (into) $name:ident: $type:ty, $($help:literal),+) => {
+        $(#[doc = $help])+
+        #[must_use]
+        pub fn $name(mut self, $name: impl Into<$type>) -> Self {
+            self.params.$name = $name.into();
+            self
+        }
+    };
+    ($group:ident $($rest:tt)+) => {};
+}
+
 /// Declares [`Params`] and its table. A row is
 ///
 /// ```text
@@ -37,11 +60,13 @@ const NOT_NEGATIVE: Kind = Kind::Real { min: 0.0, max: f64::INFINITY, open: fals
 /// name: Type = default, paper = value in the paper's preset;
 ///     Group "option" "VALUE_NAME" kind, [words];
 /// ```
+///
+/// `name(into): Option<Type>` lets the method of [`OBCut`] take the value itself.
 macro_rules! parameters {
     ($(#[$doc:meta])* $params:ident {$(
         $(#[doc = $help:literal])+
         $(#[serde($($serde:tt)+)])?
-        $name:ident: $type:ty = $default:expr $(, paper = $paper:expr)?;
+        $name:ident $(($into:ident))?: $type:ty = $default:expr $(, paper = $paper:expr)?;
         $group:ident $option:literal $value_name:literal $kind:expr, $words:expr;
     )+}) => {
         $(#[$doc])*
@@ -100,14 +125,9 @@ macro_rules! parameters {
             }
         }
 
-        /// One method for every parameter.
+        /// Parameters that most people look at. The others are fields of [`Params`].
         impl OBCut<'_> {
-            $($(#[doc = $help])+
-            #[must_use]
-            pub fn $name(mut self, $name: impl Into<$type>) -> Self {
-                self.params.$name = $name.into();
-                self
-            })+
+            $(setter! { $group ($($into)?) $name: $type, $($help),+ })+
         }
     };
 }
@@ -142,10 +162,10 @@ parameters! {
         effort: Effort = Effort::Auto;
             Method "effort" "LEVEL" Kind::Choice(Effort::CHOICES), [];
         /// Number of anchors in a set
-        n_anchors: Option<usize> = None, paper = Some(100);
+        n_anchors(into): Option<usize> = None, paper = Some(100);
             Method "anchors" "M" POSITIVE, [Word::nothing("auto")];
         /// Number of independent anchor sets side by side; 'auto' is 5 for the global graph, else 1
-        n_anchor_sets: Option<usize> = None, paper = Some(1);
+        n_anchor_sets(into): Option<usize> = None, paper = Some(1);
             Method "anchor-sets" "SETS" POSITIVE, [Word::nothing("auto")];
         /// Table of anchors to use instead of learned ones, in the units of the data
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +190,7 @@ parameters! {
         ///
         /// The rows with the largest outlier scores are marked. The clusters stay the same, and new rows
         /// are marked by the same threshold.
-        noise: Option<Noise> = None;
+        noise(into): Option<Noise> = None;
             Method "noise" "SHARE" Kind::Real { min: 0.0, max: 1.0, open: true },
             [Word::itself("auto"), Word::nothing("none")];
         /// Number of resamples to measure the stability of the clusters on

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{confidence, fit_ok, matrix, noisy, outlier_scores};
+use obcut::params::Named;
 use obcut::{Fit, GraphKind, Learn, Matrix, Model, Noise, Params, RowScore, Samples, Silent, fit};
 
 /// Numbers that look random: uniform from 0 to 1.

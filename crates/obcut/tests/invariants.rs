@@ -4,6 +4,7 @@ mod common;
 
 use common::{fit_ok, margins, matrix, random_matrix, scores_of};
 use obcut::metrics::{Average, nmi};
+use obcut::params::Named;
 use obcut::{
     AnchorUpdate, Formulation, GraphKind, Init, Learn, Matrix, Params, RowSolver, Scale, Silent,
     fit, synthetic,

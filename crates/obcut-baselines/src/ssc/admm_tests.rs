@@ -1,6 +1,7 @@
 use super::*;
 use crate::pieces::rows::filled;
 use crate::testing::{near, planes, subset, with_job};
+use obcut::params::Named;
 use obcut::{Matrix, Scale, Silent};
 use obcut_core::linalg::factor::symmetric_eigen;
 use obcut_core::random::Stream;

@@ -1,6 +1,7 @@
 //! Parsers of single values.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use obcut::params::Named;
 
 use obcut_baselines::Method;
 use obcut_data::Format;

@@ -1,5 +1,6 @@
 //! `obcut cut`: clusters the rows and the columns of a bipartite graph.
 
+use obcut::params::Named;
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -1,5 +1,6 @@
 //! `obcut info`: describes a table or a model.
 
+use obcut::params::Named;
 use std::fs::File;
 use std::io::Read;
 

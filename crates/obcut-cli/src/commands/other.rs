@@ -1,5 +1,6 @@
 //! `obcut cluster --method NAME`: clusters the rows of a table by another method, without a model.
 
+use obcut::params::Named;
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -10,9 +10,18 @@ use obcut_core::observer::{Observer, Silent};
 /// use obcut::{GraphKind, OBCut, synthetic};
 ///
 /// let moons = synthetic::moons(500, 0.05, 1);
-/// let fit = OBCut::new(2).graph(GraphKind::Distance).seed(1u64).fit(&moons.matrix)?;
+/// let fit = OBCut::new(2).graph(GraphKind::Distance).seed(1).fit(&moons.matrix)?;
 /// assert_eq!(fit.labels(), fit.model().predict(&moons.matrix)?);
 /// # Ok::<(), obcut::Error>(())
+/// ```
+///
+/// Parameters that few people need are fields of [`Params`]:
+///
+/// ```
+/// use obcut::{OBCut, Params};
+///
+/// let clusterer = OBCut::from(Params { max_iter: 100, ..Params::new(3) }).n_anchors(200);
+/// assert_eq!(clusterer.params().n_anchors, Some(200));
 /// ```
 ///
 /// Rows may be borrowed from a slice, with weights and a flag that cancels the fit:
@@ -45,6 +54,11 @@ impl<'a> OBCut<'a> {
     /// The default parameters, with the number of clusters chosen from the data.
     pub fn auto() -> Self {
         Params::auto().into()
+    }
+
+    /// The default parameters, with the number of clusters chosen from a range, both ends included.
+    pub fn between(low: usize, high: usize) -> Self {
+        Params { k_range: Some((low, Some(high))), ..Params::new(low) }.into()
     }
 
     /// The parameters of the paper.

@@ -1,5 +1,6 @@
 //! Checks of the parameters against their table and the data, once, before any work.
 
+use crate::params::Named;
 use crate::params::{Formulation, Init, Kind, Learn, Metric, Noise, Params, Scale};
 use obcut_core::error::{DataError, Error, ParamError};
 

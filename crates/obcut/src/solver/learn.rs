@@ -4,6 +4,7 @@
 //! anchor update, `pull |A - A0|^2`; both are zero in the paper's settings. With the exact row solver
 //! no half-step raises it.
 
+use crate::params::Named;
 use std::time::Instant;
 
 use crate::params::{AnchorUpdate, RowSolver};

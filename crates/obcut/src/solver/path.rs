@@ -20,6 +20,7 @@
 //! without clusters. Where neither holds for any k, the answer is 1. Where the rows fall into components that nothing links, and the views find just
 //! these, their number is the answer whatever their sizes.
 
+use crate::params::Named;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::graph::bipartite::Builder;

@@ -1,5 +1,6 @@
 //! Candidate labellings of the automatic choice: what each kind of job proposes.
 
+use crate::params::Named;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

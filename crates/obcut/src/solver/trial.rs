@@ -1,5 +1,6 @@
 //! The automatic choice on the rows of a problem: on all of them, or on a sample when they are many.
 
+use crate::params::Named;
 use std::collections::BTreeMap;
 
 use crate::graph::layout::Part;

@@ -1,5 +1,6 @@
 //! The facts of `obcut cluster`, as JSON and as a summary.
 
+use obcut::params::Named;
 use std::path::PathBuf;
 
 use obcut::{Model, Params, StopReason, Trace};
