@@ -4,7 +4,6 @@
 //! anchor update, `pull |A - A0|^2`; both are zero in the paper's settings. With the exact row solver
 //! no half-step raises it.
 
-use crate::params::Named;
 use std::time::Instant;
 
 use crate::params::{AnchorUpdate, RowSolver};
@@ -256,6 +255,7 @@ mod tests {
     use super::*;
     use crate::graph::bipartite::Builder;
     use crate::graph::layout::Layout;
+    use crate::params::Named;
     use crate::params::{GraphKind, Params};
     use obcut_core::matrix::DenseRef;
     use obcut_core::normalize::Scaling;
