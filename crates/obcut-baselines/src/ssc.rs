@@ -13,7 +13,6 @@
 
 mod admm;
 
-use obcut::params::Named;
 use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
 
 use crate::configure::{require, settings};
@@ -188,6 +187,7 @@ fn embed(job: &Job<'_>, affinity: &Affinity) -> Result<Vec<f64>, Error> {
 mod tests {
     use super::*;
     use crate::testing::{planes, subset, with_job};
+    use obcut::params::Named;
     use obcut::{Matrix, Silent};
 
     fn labels(settings: &Ssc, matrix: &Matrix, k: usize, threads: usize) -> Vec<u32> {

@@ -117,7 +117,7 @@ fn the_stability_of_clusters_is_told_when_asked_for() {
     assert_eq!(json["explanation"]["stability"], 1.0);
     assert_eq!(json["explanation"]["clusters"][2]["stability"], 1.0);
     let page = String::from_utf8(folder.read("r.html")).unwrap();
-    assert!(page.contains("Stability is how well a cluster comes back"));
+    assert!(page.contains("Stability is the agreement with clusterings of subsets"));
     let json = folder.run("cluster x.csv -k 3 --drop class --json -o k.csv").ok().json();
     assert!(json["explanation"]["stability"].is_null());
 }

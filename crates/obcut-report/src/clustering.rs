@@ -1,6 +1,7 @@
-//! The page of a clustering.
+//! The report of a clustering.
 
 mod cards;
+mod process;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -13,69 +14,69 @@ use crate::number::{count, percent, plural, seconds};
 use crate::page::{Page, Section};
 use crate::report_data::ReportData;
 
-/// All facts of the page.
+/// The facts of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clustering {
-    /// Title of the page; empty for the usual one.
+    /// Title of the report; empty for the default.
     pub title: String,
     /// Version of the program.
     pub version: String,
-    /// What was clustered.
+    /// The data set.
     pub data: Data,
-    /// Names of the features; empty when they have none.
+    /// Names of the features; empty if they have none.
     pub feature_names: Vec<String>,
-    /// The graph that was used: the kinds of its links, joined by a plus.
+    /// The graph: the kinds of its links, joined by a plus.
     pub graph: String,
-    /// Anchors over all sets.
+    /// Number of anchors in all sets.
     pub n_anchors: usize,
-    /// The clusters, what was tried, and the path over k.
+    /// The clusters, the candidates, and the choice of k.
     pub explanation: Explanation,
-    /// Rows that are marked as noise, where the fit was asked to mark such.
+    /// Number of rows that are marked as noise, if the fit marks them.
     pub noise: Option<usize>,
-    /// How the fit went; a model that was read from a file does not know.
+    /// The convergence of the fit; `None` for a model that was loaded.
     pub convergence: Option<Convergence>,
-    /// Agreement with known classes.
+    /// Scores against true classes.
     pub scores: Option<Scores>,
     /// Seconds per stage, in order.
     pub seconds: Vec<(String, f64)>,
     /// Names and values of all settings.
     pub settings: Vec<(String, String)>,
-    /// The command, or the lines of a program, that does it again.
+    /// The command or the program that repeats the clustering.
     pub command: Option<String>,
-    /// What the reader should know, in plain words.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
-    /// What depends on the rows; without it the page has no pictures of them and says so.
+    /// The data on rows; without it, the report has no charts of rows.
     pub rows: Option<ReportData>,
 }
 
-/// What was clustered.
+/// The data set that was clustered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Data {
     /// Name of the file, if there is one.
     pub name: Option<String>,
     /// Number of features.
     pub features: usize,
-    /// Kind of the numbers and how they are stored, such as `float64, sparse`; may be empty.
+    /// Type and storage of the values, such as `float64, sparse`; may be empty.
     pub kind: String,
 }
 
-/// What only the fit knows: neither the model nor the rows can give it again. It is small, so a fitted estimator
-/// can keep it for a page that is asked for later.
+/// The facts that neither the model nor the rows hold. They are small, so a fitted estimator can keep them for
+/// a later report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FitFacts {
-    /// Values of the iterations, and why they ended.
+    /// The values of the iterations and the reason why they stopped.
     pub convergence: Option<Convergence>,
     /// Seconds per stage, in order.
     pub seconds: Vec<(String, f64)>,
-    /// What the reader should know, in plain words.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
-    /// Rows that are marked as noise, where the fit was asked to mark such.
+    /// Number of rows that are marked as noise, if the fit marks them.
     pub noise: Option<usize>,
 }
 
 impl FitFacts {
-    /// The facts of a fit whose rows are elsewhere; `noise` rows of them are marked.
+    /// Creates the facts of a fit; `noise` is the number of noise rows.
     pub fn new(trace: &Trace, warnings: &[String], noise: Option<usize>) -> Self {
         Self {
             convergence: Some(trace.into()),
@@ -101,28 +102,28 @@ impl From<&Fit> for FitFacts {
 /// The iterations of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
-    /// Objective at the start and after every iteration; empty when only the cut was run.
+    /// Objective at the start and after every iteration; empty if only the cut was optimized.
     #[serde(deserialize_with = "crate::number::or_nan")]
     pub objective: Vec<f64>,
-    /// Its first term at the same times.
+    /// First term of the objective at the same iterations.
     #[serde(deserialize_with = "crate::number::or_nan")]
     pub residual: Vec<f64>,
     /// Value of the cut after every iteration.
     #[serde(deserialize_with = "crate::number::or_nan")]
     pub cut: Vec<f64>,
-    /// Why no more.
+    /// Why the iterations stopped.
     pub stop: StopReason,
-    /// Iterations.
+    /// Number of iterations.
     pub n_iter: usize,
-    /// Whether learning was tried and not kept.
+    /// Whether the result of learning was rejected.
     pub loop_rejected: bool,
-    /// Pieces of some size that the graph falls into.
+    /// Number of connected components of the graph, without tiny ones.
     pub n_pieces: usize,
-    /// Columns of the graph that no row is linked to.
+    /// Number of columns of the graph without links.
     pub n_idle: usize,
 }
 
-/// Agreement with known classes, as fractions.
+/// Scores against true classes, as fractions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scores {
     /// Normalised mutual information.
@@ -157,7 +158,7 @@ impl From<&Trace> for Convergence {
 }
 
 impl Clustering {
-    /// What a model knows by itself.
+    /// Creates the facts of a model.
     pub fn of_model(model: &Model) -> Self {
         let mut settings = vec![
             ("graph_used".to_string(), model.graph()),
@@ -181,13 +182,13 @@ impl Clustering {
         }
     }
 
-    /// What a model knows together with the facts of its fit.
+    /// Creates the facts of a model and of its fit.
     pub fn new(model: &Model, fit: FitFacts) -> Self {
         let FitFacts { convergence, seconds, warnings, noise } = fit;
         Self { convergence, seconds, warnings, noise, ..Self::of_model(model) }
     }
 
-    /// What a fit knows: the model, how it went, seconds and warnings.
+    /// Creates the facts of a fit.
     pub fn of_fit(fit: &Fit) -> Self {
         Self::new(fit.model(), fit.into())
     }
@@ -197,7 +198,7 @@ impl Clustering {
         self.explanation.clusters.len()
     }
 
-    /// Rows of the fit.
+    /// Number of rows of the fit.
     fn n_rows(&self) -> usize {
         self.explanation.clusters.iter().map(|c| c.rows).sum()
     }
@@ -210,13 +211,13 @@ impl Clustering {
         };
         match self.feature_names.iter().filter(|other| *other == name).count() {
             1 => name.clone(),
-            // Columns of the same name are told apart by their place.
+            // Columns with the same name also get their index.
             _ => format!("{name} (column {index})"),
         }
     }
 }
 
-/// A setting as it is written in options.
+/// The value of a setting as text.
 fn plain(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => "not set".into(),
@@ -225,7 +226,7 @@ fn plain(value: &serde_json::Value) -> String {
     }
 }
 
-/// Writes the page.
+/// Writes the report.
 pub fn clustering(facts: &Clustering) -> String {
     let title = match facts.title.as_str() {
         "" => match &facts.data.name {
@@ -239,9 +240,9 @@ pub fn clustering(facts: &Clustering) -> String {
         sections::rows(facts),
         sections::certainty(facts),
         cards::differences(facts),
-        sections::course(facts),
-        sections::choices(facts),
-        sections::settings(facts),
+        process::course(facts),
+        process::choices(facts),
+        process::settings(facts),
     ]
     .into_iter()
     .flatten()
@@ -252,10 +253,7 @@ pub fn clustering(facts: &Clustering) -> String {
         tiles: tiles(facts),
         warnings: warnings(facts),
         sections,
-        footer: format!(
-            "Written by obcut {}. The file needs no network: it can be kept, sent and printed.",
-            facts.version
-        ),
+        footer: format!("Written by obcut {}. This file works offline.", facts.version),
     };
     page.html()
 }
@@ -301,28 +299,27 @@ fn tiles(facts: &Clustering) -> Vec<(String, String)> {
     tiles
 }
 
-/// The warnings of the fit, and what the numbers say besides.
+/// The warnings of the fit, and those that follow from the facts.
 fn warnings(facts: &Clustering) -> Vec<String> {
     let mut all = facts.warnings.clone();
     if let Some(c) = &facts.convergence {
         if !c.stop.converged() && c.objective.is_empty() {
             all.push(format!(
-                "the cut was still rising after {}; raise the most iterations to go on",
-                plural(c.n_iter, "turn")
+                "the cut was still rising after {}; raise the maximum number of iterations to continue",
+                plural(c.n_iter, "iteration")
             ));
         }
         if c.n_idle > 0 {
             let (have, are) = if c.n_idle == 1 { ("has", "is") } else { ("have", "are") };
             all.push(format!(
-                "{} {have} no rows linked to {} and {are} of no use; fewer anchors do the same",
+                "{} {have} no links to rows and {are} not used; fewer anchors give the same result",
                 plural(c.n_idle, "anchor"),
-                if c.n_idle == 1 { "it" } else { "them" },
             ));
         }
-        // More pieces than clusters are told by the fit itself, as many as clusters are what is wished for.
+        // The fit itself warns of more components than clusters, and an equal number is ideal.
         if c.n_pieces > 1 && c.n_pieces < facts.k() {
             all.push(format!(
-                "the graph is not connected: it falls into {} separate pieces of some size, and clusters follow them",
+                "the graph is not connected: it has {} components, without tiny ones, and clusters follow them",
                 c.n_pieces
             ));
         }
@@ -338,12 +335,12 @@ fn warnings(facts: &Clustering) -> Vec<String> {
         } else {
             String::new()
         };
-        all.push(format!("cluster(s) {few}{more} hold a single row; a smaller k may fit better"));
+        all.push(format!("clusters with a single row: {few}{more}; a smaller k may fit better"));
     }
     all
 }
 
-/// `0.930`: shares stand below each other.
+/// Formats a share with three decimals, such as `0.930`.
 fn share(value: f64) -> String {
     format!("{value:.3}")
 }

@@ -1,4 +1,4 @@
-//! Markup, and the one place where text becomes markup.
+//! Markup, and the conversion of text to markup.
 
 use std::fmt::{self, Display, Write};
 
@@ -9,12 +9,12 @@ use serde::Serialize;
 pub struct Html(String);
 
 impl Html {
-    /// Takes markup as it is. It must be our own: whatever comes from users goes through [`text`].
+    /// Wraps markup without changing it. It must not contain text from users, which goes through [`text`].
     pub fn trusted(markup: impl Into<String>) -> Self {
         Self(markup.into())
     }
 
-    /// A paragraph of plain text.
+    /// Creates a paragraph of plain text.
     pub fn paragraph(words: &str) -> Self {
         Self(format!("<p>{}</p>", text(words)))
     }
@@ -24,7 +24,7 @@ impl Html {
         &self.0
     }
 
-    /// Adds markup at the end.
+    /// Appends markup.
     pub fn push(&mut self, more: &Html) {
         self.0.push_str(&more.0);
     }
@@ -42,11 +42,11 @@ impl FromIterator<Html> for Html {
     }
 }
 
-/// Text that is shown as it is written, in an element or a quoted attribute.
+/// Text that is safe in an element or a quoted attribute.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a>(&'a str);
 
-/// Makes text safe to show.
+/// Escapes text.
 pub fn text(plain: &str) -> Text<'_> {
     Text(plain)
 }
@@ -62,7 +62,7 @@ impl Display for Text<'_> {
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(c)?,
                 c if c.is_control() => f.write_char('\u{fffd}')?,
-                // Marks that turn the direction of writing would reorder the page around them.
+                // Characters that change the writing direction would reorder the page around them.
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => f.write_char('\u{fffd}')?,
                 c => f.write_char(c)?,
             }
@@ -71,12 +71,12 @@ impl Display for Text<'_> {
     }
 }
 
-/// Data for the script of the page, in an element that is not run. No text in it can end the element.
+/// Embeds data for the script in an element that is not executed. No text in the data can close the element.
 pub fn data(class: &str, value: &impl Serialize) -> Html {
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
-        // Outside strings JSON has none of these characters.
+        // Outside strings, JSON has none of these characters.
         match c {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 safe += &format!("\\u{:04x}", u32::from(c));

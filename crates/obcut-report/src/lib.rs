@@ -2,12 +2,12 @@
 //!
 //! # Modules
 //!
-//! [`clustering()`] writes the page of a clustering. Its pictures are the components of [`chart`], which
-//! serve other pages as well: each is a small struct of plain data, and `html()` draws it. A [`page::Page`]
-//! holds them together with the style and the script.
+//! [`clustering()`] writes the report of a clustering. Its charts are the components of [`chart`], which can be
+//! used in other pages too: each is a small struct of plain data that `html()` draws. A [`page::Page`] adds the
+//! style and the script.
 //!
-//! All text goes through [`html::text`], so that a column named `<script>` is only text. A page holds no date
-//! and depends on no thread: the same facts give the same bytes.
+//! All text is escaped by [`html::text`], so a column named `<script>` is harmless. A page contains no date and
+//! does not depend on the number of threads: the same facts give the same bytes.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 

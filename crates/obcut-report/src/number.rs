@@ -1,14 +1,14 @@
-//! Numbers as people read them.
+//! Formatting of numbers.
 
 use serde::{Deserialize, Deserializer};
 
-/// A number with `digits` significant digits at most, commas between thousands.
+/// Formats a number with at most `digits` significant digits and commas between thousands.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return if value.is_nan() { "–".into() } else { value.to_string() };
     }
     let size = value.abs();
-    // More digits than six are there to be read, up to the last whole one.
+    // With more than six digits, large integers are written in full.
     let largest = if digits > 6 { 1e15 } else { 1e9 };
     if size != 0.0 && !(1e-4..largest).contains(&size) {
         let text = format!("{value:.*e}", digits.saturating_sub(1));
@@ -17,7 +17,7 @@ pub fn significant(value: f64, digits: usize) -> String {
         return format!("{mantissa} × 10{}", raised(exponent.parse().unwrap_or(0)));
     }
     let whole_digits = if size < 1.0 {
-        // Zeros after the point are not significant.
+        // Zeros after the decimal point are not significant.
         if size == 0.0 { 1 } else { 1 + size.log10().floor() as i64 }
     } else {
         size.log10().floor() as i64 + 1
@@ -36,7 +36,8 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// A number for plain text: six significant digits at most, no commas, an exponent where it is far from 1.
+/// Formats a number for plain text: at most six significant digits, no commas, an exponent if it is very large or
+/// very small.
 pub fn plain(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-4..1e7).contains(&size) {
@@ -47,7 +48,7 @@ pub fn plain(value: f64) -> String {
     trimmed(&text).to_string()
 }
 
-/// Bytes in the largest unit they fill: `2.4 GiB`.
+/// Formats a number of bytes in a suitable unit, such as `2.4 GiB`.
 pub fn bytes(value: u64) -> String {
     let (mut size, mut units) = (value as f64, ["KiB", "MiB", "GiB", "TiB"].iter());
     let mut unit = None;
@@ -60,12 +61,12 @@ pub fn bytes(value: u64) -> String {
     unit.map_or_else(|| format!("{value} bytes"), |unit| format!("{size:.1} {unit}"))
 }
 
-/// A number for a table or a sentence: four significant digits.
+/// Formats a number with four significant digits, for tables and sentences.
 pub fn number(value: f64) -> String {
     significant(value, 4)
 }
 
-/// A number with as many decimals as told; what rounds to 0 has no sign.
+/// Formats a number with a fixed number of decimals. A number that rounds to 0 has no sign.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
@@ -74,7 +75,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number beside a tick: short, thousands as k, M and G.
+/// Formats a number for a tick: short, with k, M and G for thousands.
 pub fn tick(value: f64) -> String {
     let size = value.abs();
     let (unit, letter) = match size {
@@ -87,22 +88,22 @@ pub fn tick(value: f64) -> String {
     significant(value / unit, 6) + letter
 }
 
-/// A count with commas between thousands.
+/// Formats a count with commas between thousands.
 pub fn count(value: usize) -> String {
     commas(&value.to_string())
 }
 
-/// `1 row`, `2 rows`.
+/// Formats a count and its noun: `1 row`, `2 rows`.
 pub fn plural(value: usize, word: &str) -> String {
     format!("{} {word}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// A part of one in per cent, with one decimal.
+/// Formats a fraction in per cent with one decimal.
 pub fn percent(part: f64) -> String {
     if part > 0.0 && part < 0.0005 { "< 0.1 %".into() } else { format!("{:.1} %", 100.0 * part) }
 }
 
-/// Seconds, as short as they are.
+/// Formats seconds with a suitable unit.
 pub fn seconds(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{} s", significant(v, 4)),
@@ -128,17 +129,17 @@ fn commas(digits: &str) -> String {
     out
 }
 
-/// An exponent in small raised digits.
+/// Formats an exponent in superscript digits.
 pub(crate) fn raised(exponent: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raise = |c: char| c.to_digit(10).map_or('⁻', |d| DIGITS[d as usize]);
     exponent.to_string().chars().map(raise).collect()
 }
 
-/// Reads numbers from JSON, which has no infinity: what overflowed is null there, and no number here.
+/// Reads numbers from JSON, which writes infinity as null. Null becomes NaN.
 ///
 /// # Errors
-/// When something in the list is neither a number nor null.
+/// When an item of the list is neither a number nor null.
 pub fn or_nan<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<f64>, D::Error> {
     let values = Vec::<Option<f64>>::deserialize(source)?;
     Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())

@@ -1,4 +1,4 @@
-//! The page around the pictures: head, contents, style and script, all in one file.
+//! The page around the charts: head, contents, style and script in one file.
 
 use crate::html::{Html, text};
 use crate::palette;
@@ -10,33 +10,33 @@ const SCRIPT: &str = include_str!("page/script.js");
 /// A page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// A line below it.
+    /// The line below the title.
     pub subtitle: String,
-    /// Facts that everybody looks for, as (name, value).
+    /// Key facts as (name, value).
     pub tiles: Vec<(String, String)>,
-    /// What the reader should know first, in plain sentences.
+    /// Warnings, shown first.
     pub warnings: Vec<String>,
-    /// What is on it.
+    /// The sections.
     pub sections: Vec<Section>,
     /// The last line.
     pub footer: String,
 }
 
-/// A part of a page with an entry in the contents.
+/// A section of a page, with an entry in the contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// Its heading.
+    /// The heading.
     pub title: String,
-    /// A sentence below it; may be empty.
+    /// The sentence below the heading; may be empty.
     pub lead: String,
-    /// Its pictures and tables; they stand side by side where there is room.
+    /// The charts and tables, side by side if there is space.
     pub body: Html,
 }
 
 impl Section {
-    /// A section of some parts.
+    /// Creates a section.
     pub fn new(
         title: impl Into<String>,
         lead: impl Into<String>,
@@ -47,7 +47,7 @@ impl Section {
 }
 
 impl Page {
-    /// The whole file.
+    /// Writes the file.
     pub fn html(&self) -> String {
         let contents: String = (self.sections.iter().enumerate())
             .map(|(i, s)| format!("<li><a href=\"#s{i}\">{}</a></li>", text(&s.title)))
@@ -101,7 +101,7 @@ impl Section {
     }
 }
 
-/// Puts the parts into the places `{{name}}` of a template, in one pass: what a part holds is never looked at.
+/// Replaces `{{name}}` in a template by the parts, in one pass: the parts themselves are not searched.
 fn fill(template: &str, parts: &[(&str, String)]) -> String {
     let length = parts.iter().map(|part| part.1.len()).sum::<usize>() + template.len();
     let mut out = String::with_capacity(length);
@@ -117,7 +117,7 @@ fn fill(template: &str, parts: &[(&str, String)]) -> String {
     out + rest
 }
 
-/// A capital at the start and a point at the end.
+/// Adds a capital at the start and a full stop at the end.
 fn sentence(words: &str) -> String {
     let mut chars = words.chars();
     let first: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();

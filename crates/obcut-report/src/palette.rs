@@ -1,18 +1,18 @@
-//! Colours that colour-blind people can tell apart, on light and on dark paper.
+//! Colours that are distinguishable with colour blindness, on light and dark backgrounds.
 //!
-//! Eight colours repeat after eight series; the shape of the mark then changes, so that colour and shape
-//! together tell [`N_MARKS`] series apart. Tests hold the colours to a contrast of 3 to 1 with the paper and to
-//! a distance from each other, seen with normal eyes and with the three kinds of colour blindness.
+//! The eight colours repeat after eight series with another shape of the mark, so that colour and shape together
+//! distinguish [`N_MARKS`] series. Tests check a contrast of 3 to 1 with the background, and the distances between
+//! the colours for normal vision and for three kinds of colour blindness.
 
-/// Paper on which the charts are drawn, light and dark.
+/// Backgrounds of the charts, light and dark.
 pub const PAPER: [&str; 2] = ["#ffffff", "#15181e"];
-/// Colours of series on light paper.
+/// Colours of series on the light background.
 pub const LIGHT: [&str; 8] =
     ["#0343a3", "#ad9320", "#00aa5d", "#d46db3", "#637bff", "#921c07", "#6d2a66", "#5c594c"];
-/// The same on dark paper.
+/// Colours of series on the dark background.
 pub const DARK: [&str; 8] =
     ["#2381bc", "#ff9907", "#3bdc7d", "#c091a0", "#afcbff", "#ca4326", "#9367ff", "#ffefe3"];
-/// Colours from small to large: the map cividis.
+/// Colours from small to large values: the colour map cividis.
 const SEQUENCE: [[f64; 3]; 9] = [
     [0.0, 34.0, 78.0],
     [18.0, 53.0, 112.0],
@@ -34,7 +34,7 @@ pub enum Mark {
     Square,
     /// A triangle that points up.
     Triangle,
-    /// A square on its corner.
+    /// A diamond.
     Diamond,
     /// A plus.
     Plus,
@@ -45,10 +45,10 @@ pub enum Mark {
 const MARKS: [Mark; 6] =
     [Mark::Disc, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::Plus, Mark::Cross];
 
-/// Series that differ in colour or mark; further ones begin again.
+/// Number of series that differ in colour or mark. Further series repeat them.
 pub const N_MARKS: usize = LIGHT.len() * MARKS.len();
 
-/// Number of the colour of a series, the `N` of the style's `--cN`.
+/// Index of the colour of a series, the `N` of `--cN` in the style sheet.
 pub fn color(series: usize) -> usize {
     series % LIGHT.len()
 }
@@ -72,7 +72,7 @@ impl Mark {
         }
     }
 
-    /// Width of the line that draws it.
+    /// Line width of the mark.
     pub(crate) fn width(self) -> f64 {
         match self {
             Self::Disc => 5.0,
@@ -83,7 +83,7 @@ impl Mark {
     }
 }
 
-/// The colour of a value between 0 and 1, and whether text on it is to be light.
+/// The colour of a value between 0 and 1, and whether text on it should be light.
 pub fn sequential(value: f64) -> (String, bool) {
     let place = value.clamp(0.0, 1.0) * (SEQUENCE.len() - 1) as f64;
     let low = (place as usize).min(SEQUENCE.len() - 2);
@@ -92,7 +92,7 @@ pub fn sequential(value: f64) -> (String, bool) {
         (SEQUENCE[low][c] + part * (SEQUENCE[low + 1][c] - SEQUENCE[low][c])).round() as u8
     };
     let rgb = [mix(0), mix(1), mix(2)];
-    // Light text where it stands out more than dark text.
+    // Light text if its contrast is higher than that of dark text.
     let light = luminance(rgb.map(|c| linear(f64::from(c) / 255.0))) < 0.18;
     (format!("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]), light)
 }
@@ -105,7 +105,7 @@ fn luminance([r, g, b]: [f64; 3]) -> f64 {
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/// The colours as custom properties of the style sheet, for light or dark paper.
+/// The colours as custom properties of the style sheet, for the light or the dark background.
 pub(crate) fn properties(dark: bool) -> String {
     let colors = if dark { &DARK } else { &LIGHT };
     let paper = PAPER[usize::from(dark)];

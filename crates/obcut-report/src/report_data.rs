@@ -1,7 +1,7 @@
-//! What a page says about rows, in a size that does not grow with their number.
+//! The data on rows in a report. Its size does not grow with the number of rows.
 //!
-//! The data is computed from the rows when a page is asked for: some thousand rows on the map, the picture of their
-//! links, a histogram of all margins, and a few rows by number.
+//! It is computed from the rows when a report is requested: a map of some thousand rows, a plot of their links, a
+//! histogram of all margins, and a few rows by index.
 
 mod rows;
 
@@ -10,95 +10,95 @@ use obcut::{Error, Fit, Matrix, Model, Observer, RowSource, Samples};
 pub use rows::Choice;
 use rows::{Picked, spread};
 
-/// Rows on the map, at most; more only when there are more clusters.
+/// Maximum number of rows on the map, unless there are more clusters.
 pub const MAP_ROWS: usize = 3000;
-/// Rows and columns of cells in the picture of the graph, at most; more only when there are more clusters.
+/// Maximum number of rows and columns of cells in the plot of the graph, unless there are more clusters.
 const CELLS: usize = 160;
-/// Bins of the histogram.
+/// Number of bins of the histogram.
 const BINS: usize = 40;
-/// Least certain rows that are listed.
+/// Number of least certain rows in the list.
 const UNCERTAIN: usize = 20;
-/// Rows of a table in pieces that are asked for at once.
+/// Number of rows that are read at once from a table in pieces.
 const PORTION: usize = 1000;
-/// Typical rows of a cluster.
+/// Number of typical rows per cluster.
 const TYPICAL: usize = 5;
 
-/// What depends on the rows.
+/// The data on rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportData {
-    /// Rows there are.
+    /// Number of rows.
     pub n_rows: usize,
-    /// Rows that were looked at, where they are fewer: tables that are read in pieces.
+    /// Number of rows in the sample, if the data is that of a sample: for tables that are read in pieces.
     pub looked_at: Option<usize>,
-    /// Some of them on the map.
+    /// The map of some rows.
     pub map: Map,
-    /// Their links to the anchors.
+    /// Links between rows and anchors.
     pub links: Links,
-    /// Margins of the rows; `None` with one cluster, where there is nothing to choose.
+    /// Margins of the rows; `None` if there is only one cluster.
     pub margins: Option<Margins>,
-    /// For every cluster the rows nearest to its mean.
+    /// The rows nearest to the mean of every cluster.
     pub typical: Vec<Vec<u64>>,
 }
 
-/// Rows on the map, all lists of one length.
+/// A map of rows. All lists have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map {
-    /// Their numbers, from 0.
+    /// Indices of the rows, from 0.
     pub rows: Vec<u64>,
-    /// Their clusters.
+    /// Clusters of the rows.
     pub labels: Vec<u32>,
-    /// Their margins.
+    /// Margins of the rows.
     pub margins: Vec<f64>,
-    /// Places on the map.
+    /// Horizontal positions on the map.
     pub x: Vec<f64>,
-    /// Places on the map.
+    /// Vertical positions on the map.
     pub y: Vec<f64>,
 }
 
-/// The bipartite graph in cells, rows and anchors sorted by cluster.
+/// The bipartite graph as a grid of cells, with rows and anchors sorted by cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Links {
-    /// Rows that are in the picture.
+    /// Number of rows in the plot.
     pub n_rows: usize,
-    /// Columns of the graph: the anchors, once per kind of link.
+    /// Number of columns of the graph: the anchors, for every kind of link.
     pub n_columns: usize,
     /// Cluster of every row of cells.
     pub row_clusters: Vec<u32>,
     /// Cluster of every column of cells.
     pub column_clusters: Vec<u32>,
-    /// Row, column and strength between 0 and 1 of the cells that are not empty.
+    /// Row, column and strength (0 to 1) of the cells that are not empty.
     pub cells: Vec<(u32, u32, f64)>,
 }
 
-/// How sure the labels are.
+/// The certainty of the labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Margins {
     /// Smallest value of the histogram.
     pub from: f64,
     /// Largest value of the histogram.
     pub to: f64,
-    /// Rows per bin.
+    /// Number of rows per bin.
     pub counts: Vec<u64>,
-    /// Mean of every cluster.
+    /// Mean margin of every cluster.
     pub means: Vec<f64>,
-    /// The least certain rows, the least certain first.
+    /// The least certain rows, in ascending order of the margin.
     pub uncertain: Vec<Uncertain>,
 }
 
-/// A row that could as well be elsewhere.
+/// A row with an uncertain label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Uncertain {
-    /// Its number, from 0.
+    /// Index of the row, from 0.
     pub row: u64,
-    /// Its cluster.
+    /// Cluster of the row.
     pub label: u32,
-    /// The cluster it would join otherwise.
+    /// Second-best cluster of the row.
     pub second: u32,
-    /// By how much the first is better.
+    /// Margin of the row.
     pub margin: f64,
 }
 
-/// Rows with their labels, as a fit gives them.
+/// Rows with the labels of a fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Labelled<'a> {
     /// The rows.
@@ -128,7 +128,7 @@ impl ReportData {
         Self::new(fit.model(), &rows, threads, observer)
     }
 
-    /// Describes any rows by a model, which labels them first.
+    /// Describes rows that the model labels first.
     ///
     /// # Errors
     /// When rows do not fit the model, or the observer cancels.
@@ -146,8 +146,8 @@ impl ReportData {
         Self::new(model, &rows, threads, observer)
     }
 
-    /// Describes a table that is read in pieces by some of its rows: their numbers, ascending. About
-    /// [`Self::sample`] of them are enough, and a [`Choice`] finds good ones. `weights` are those of all rows.
+    /// Describes a table that is read in pieces by a sample of its rows, given by ascending indices. A sample of
+    /// about [`Self::sample`] rows is enough, and a [`Choice`] finds a good one. `weights` are those of all rows.
     ///
     /// # Errors
     /// When rows cannot be read or do not fit the model, or the observer cancels.
@@ -162,7 +162,7 @@ impl ReportData {
         let matrix = gathered(source, rows, observer)?;
         let weights: Option<Vec<f64>> =
             weights.map(|weights| rows.iter().map(|&row| weights[row as usize]).collect());
-        // Where the weight lies elsewhere, these rows count alike.
+        // If all rows of the sample have weight 0, they get equal weights.
         let weights = weights.filter(|weights| weights.iter().any(|&weight| weight > 0.0));
         let samples = matrix.samples()?;
         let mut data = Self::of_rows(model, &samples, weights.as_deref(), threads, observer)?;
@@ -176,7 +176,7 @@ impl ReportData {
         Ok(data)
     }
 
-    /// Rows that a report on a table in pieces looks at: 20,000, or as many as take about 64 MB.
+    /// Size of the sample for a table that is read in pieces: 20,000 rows, or about 64 MB.
     pub fn sample(n_features: usize) -> usize {
         (8_000_000 / n_features.max(1)).clamp(1, 20_000)
     }
@@ -268,7 +268,7 @@ impl Margins {
     }
 }
 
-/// Links added up in cells that belong to one cluster of rows and one of columns.
+/// Sums of links in cells, each of one cluster of rows and one of columns.
 struct LinkCells {
     links: Links,
     /// Cell row of every chosen row, cell column of every column.
@@ -302,7 +302,7 @@ impl LinkCells {
         }
     }
 
-    /// Strengths: the root of the mean weight over that of a strong cell, so that weak links are seen too.
+    /// Computes strengths: the root of the mean weight relative to a strong cell, so that weak links are visible.
     fn finish(mut self) -> Links {
         let width = self.links.column_clusters.len();
         let mut areas = vec![0.0; self.sums.len()];
@@ -331,8 +331,8 @@ impl LinkCells {
     }
 }
 
-/// Puts items into about [`CELLS`] cells by their clusters, so that no cell holds two clusters: the cell of every
-/// item, and the cluster of every cell.
+/// Assigns items to about [`CELLS`] cells, each of one cluster. Returns the cell of every item and the cluster of
+/// every cell.
 fn cells(clusters: &[u32], k: usize) -> (Vec<u32>, Vec<u32>) {
     let mut sizes = vec![0usize; k];
     clusters.iter().for_each(|&c| sizes[c as usize] += 1);
@@ -357,7 +357,7 @@ fn cells(clusters: &[u32], k: usize) -> (Vec<u32>, Vec<u32>) {
     (clusters.iter().map(cell).collect(), of_cell)
 }
 
-/// Rows of a source, read in portions between which the observer may cancel.
+/// Reads rows of a source in portions, between which the observer can cancel.
 fn gathered(
     source: &dyn RowSource,
     rows: &[u64],
@@ -385,12 +385,12 @@ fn gathered(
     })
 }
 
-/// Rows that are copied at once: about 32 MB.
+/// Number of rows that are copied at once, about 32 MB.
 fn batch(n_features: usize) -> usize {
     (4_000_000 / n_features.max(1)).clamp(64, 2 * MAP_ROWS)
 }
 
-/// Four decimals are more than a screen shows.
+/// Rounds to four decimals, more than a screen shows.
 fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4 + 0.0
 }

@@ -1,31 +1,31 @@
-//! Scales: values to places, with ticks at round numbers.
+//! Scales of axes, with ticks at round numbers.
 
 use crate::number;
 
-/// A place that is marked on an axis.
+/// A tick on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// The value there.
+    /// The value of the tick.
     pub value: f64,
-    /// What is written; empty for a mark without a word.
+    /// The label; empty for a tick without a label.
     pub label: String,
 }
 
-/// A stretch of values, linear or logarithmic, with its ticks.
+/// A range of values, linear or logarithmic, with its ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     /// Smallest value.
     pub from: f64,
     /// Largest value.
     pub to: f64,
-    /// Whether equal ratios are equal lengths.
+    /// Whether the scale is logarithmic.
     pub log: bool,
-    /// Ticks, ascending.
+    /// Ticks in ascending order.
     pub ticks: Vec<Tick>,
 }
 
 impl Scale {
-    /// A linear scale over some values, its ends at round numbers, with about `n_ticks` ticks.
+    /// Creates a linear scale that contains the values, ends at round numbers and has about `n_ticks` ticks.
     pub fn linear(values: impl IntoIterator<Item = f64>, n_ticks: usize) -> Self {
         let (low, high) = range(values);
         let step = step((high - low) / n_ticks.max(1) as f64);
@@ -33,12 +33,12 @@ impl Scale {
         Self::of_steps(first, last, step)
     }
 
-    /// The same, with 0 at one end.
+    /// Creates a linear scale that also contains 0.
     pub fn from_zero(values: impl IntoIterator<Item = f64>, n_ticks: usize) -> Self {
         Self::linear(values.into_iter().chain([0.0]), n_ticks)
     }
 
-    /// A linear scale that ends where the values end, with ticks inside.
+    /// Creates a linear scale that ends at the smallest and the largest value.
     pub fn tight(values: impl IntoIterator<Item = f64>, n_ticks: usize) -> Self {
         let (low, high) = range(values);
         let step = step((high - low) / n_ticks.max(1) as f64);
@@ -46,7 +46,7 @@ impl Scale {
         Self { from: low, to: high, ..Self::of_steps(first, last, step) }
     }
 
-    /// A scale over whole numbers, such as iterations: ticks fall on whole numbers only.
+    /// Creates a scale for integers, such as iterations. All ticks are integers.
     pub fn whole(values: impl IntoIterator<Item = f64>, n_ticks: usize) -> Self {
         let (low, high) = range(values);
         let step = step((high - low) / n_ticks.max(1) as f64).max(1.0);
@@ -54,13 +54,13 @@ impl Scale {
         Self { from: low, to: high, ..Self::of_steps(first, last, step) }
     }
 
-    /// A logarithmic scale over the positive ones of some values, at most `n_ticks` of its ticks with words.
+    /// Creates a logarithmic scale for the positive values. At most `n_ticks` of its ticks have labels.
     pub fn log(values: impl IntoIterator<Item = f64>, n_ticks: usize) -> Self {
         let positive = values.into_iter().filter(|&v| v > 0.0 && v.is_finite());
         let (low, high) = ends(positive).unwrap_or((1.0, 10.0));
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
         let decades = (last - first).max(1) as usize;
-        // Less than two decades are cut at 1, 2 and 5 so that the curve fills its frame.
+        // A scale of at most two decades ends at 1, 2 or 5 times a power of ten, so that the curve fills the frame.
         let (from, to) = if decades <= 2 {
             let round = |v: f64, up: bool| round_one_two_five(v, up);
             let (from, to) = (round(low, false), round(high, true));
@@ -87,7 +87,7 @@ impl Scale {
         Self { from, to, log: true, ticks }
     }
 
-    /// Where a value lies: 0 at the start of the scale, 1 at its end.
+    /// The relative position of a value: 0 at the start of the scale, 1 at the end.
     pub fn place(&self, value: f64) -> f64 {
         let place = if self.log {
             (value / self.from).ln() / (self.to / self.from).ln()
@@ -100,10 +100,10 @@ impl Scale {
     fn of_steps(first: f64, last: f64, step: f64) -> Self {
         let last = last.max(first);
         let n = (last - first).round() as usize;
-        // A product of a whole number and a round one: no rounding adds up.
+        // Each value is a product of an integer and a round number, so that rounding errors do not add up.
         let value = |i: usize| rounded((first + i as f64) * step, step);
         let label = |i: usize| number::tick(value(i));
-        // Short words that read the same are no good: all digits then.
+        // If short labels are ambiguous, all digits are shown.
         let long = (0..n).any(|i| label(i) == label(i + 1));
         let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
         let ticks = (0..=n)
@@ -123,7 +123,7 @@ fn ends(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Smallest and largest, some way apart.
+/// The smallest and the largest value, with a minimum distance.
 fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let (low, high) = ends(values).unwrap_or((0.0, 1.0));
     if high - low > 1e-12 * low.abs().max(high.abs()) {
@@ -134,7 +134,7 @@ fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// The round number (1, 2, 5 times a power of ten) next above.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 fn step(raw: f64) -> f64 {
     let power = 10f64.powf(raw.log10().floor());
     let digit = raw / power;
@@ -142,7 +142,7 @@ fn step(raw: f64) -> f64 {
     round * power
 }
 
-/// Drops what a product has below a thousandth of a step.
+/// Rounds a product to a thousandth of a step.
 fn rounded(value: f64, step: f64) -> f64 {
     let decimals = (3.0 - step.log10().floor()).clamp(0.0, 300.0) as i32;
     let unit = 10f64.powi(decimals);

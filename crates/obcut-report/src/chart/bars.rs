@@ -1,51 +1,51 @@
-//! Bars: one per category, or several side by side.
+//! Bar charts, with one bar per category or several side by side.
 
 use super::frame::{Frame, WIDTH};
 use super::{Axis, Caption, Scale, figure, legend, short, svg};
 use crate::html::{Html, text};
 use crate::{number, palette};
 
-/// Which way bars grow.
+/// The direction of bars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Upwards: many categories with short names.
+    /// Upward bars, for many categories with short names.
     #[default]
     Up,
-    /// To the right: categories whose names are words.
+    /// Bars to the right, for categories with long names.
     Right,
 }
 
-/// One bar of every category.
+/// A series of bars, one per category.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarSeries {
     /// Name in the legend.
     pub name: String,
-    /// A value per category; `None` leaves a gap.
+    /// The value of every category; `None` leaves a gap.
     pub values: Vec<Option<f64>>,
-    /// Half the length of the whisker at the end of a bar, such as a standard deviation; empty for none.
+    /// Half the length of the error bars, such as a standard deviation; empty for none.
     pub spread: Vec<Option<f64>>,
-    /// Number of its colour; `None` is its position.
+    /// Index of the colour; `None` uses the position of the series.
     pub slot: Option<usize>,
 }
 
-/// A bar chart. With one series there is no legend.
+/// A bar chart. It has a legend if there are several series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bars {
-    /// Title and sentence.
+    /// Title and note.
     pub caption: Caption,
-    /// What the categories are.
+    /// The axis of the categories.
     pub categories_axis: Axis,
-    /// What the bars measure.
+    /// The axis of the values.
     pub values_axis: Axis,
     /// Names of the categories.
     pub categories: Vec<String>,
-    /// The bars; several series stand side by side.
+    /// The series, which are drawn side by side.
     pub series: Vec<BarSeries>,
-    /// Which way they grow.
+    /// The direction of the bars.
     pub direction: Direction,
-    /// A colour per category instead of per series; for one series.
+    /// Colours per category instead of per series, for one series.
     pub category_slots: Option<Vec<usize>>,
-    /// Ends of the scale where the values have natural ones, such as 0 and 100 %.
+    /// Fixed ends of the scale, such as 0 and 100 %.
     pub limits: Option<(f64, f64)>,
 }
 
@@ -94,7 +94,7 @@ impl Bars {
             [x, top.min(bottom), width * band, (bottom - top).abs()]
         });
         out += &frame.base(scale.place(0.0));
-        // Names that would run into each other are left out, evenly.
+        // If names would overlap, only every n-th name is drawn.
         let widest = self.categories.iter().map(|c| c.chars().count()).max().unwrap_or(1);
         let every = ((widest as f64 * 6.4 + 5.0) / band).ceil().max(1.0) as usize;
         for (i, name) in self.categories.iter().enumerate().step_by(every) {
@@ -147,7 +147,7 @@ impl Bars {
         svg(WIDTH, height, &self.description(), "", &out)
     }
 
-    /// All bars and whiskers. `place` turns (category, place in its band, width, from, to) into a rectangle.
+    /// Draws bars and error bars. `place` converts (category, position in its band, width, from, to) to a rectangle.
     fn bars(&self, scale: &Scale, place: impl Fn(usize, f64, f64, f64, f64) -> [f64; 4]) -> String {
         let inside = |value: f64| value.clamp(scale.from, scale.to);
         let n = self.series.len().max(1) as f64;
@@ -214,7 +214,7 @@ fn spread(series: &BarSeries, category: usize) -> f64 {
     series.spread.get(category).copied().flatten().filter(|v| v.is_finite()).unwrap_or(0.0)
 }
 
-/// At most `most` characters of a name: its start and its end, by which long names differ.
+/// Shortens a name to `most` characters of its start and its end, which usually distinguish long names.
 fn shortened(name: &str, most: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= most {

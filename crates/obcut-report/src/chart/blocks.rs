@@ -1,29 +1,29 @@
-//! A sparse matrix whose rows and columns are sorted by group, so that its blocks are seen.
+//! Matrix plots of a sparse matrix whose rows and columns are sorted by group.
 
 use super::frame::WIDTH;
 use super::{Axis, Caption, figure, short, svg};
 use crate::html::{Html, text};
 use crate::palette;
 
-/// Groups up to which lines are drawn between them: more lines would hide the cells.
+/// Maximum number of groups with lines between them: more lines would hide the cells.
 const MOST_BORDERS: usize = 40;
-/// Shades of a cell.
+/// Number of shades of a cell.
 const SHADES: usize = 5;
 
-/// A picture of a matrix in cells, each the mean of some entries.
+/// A matrix plot. Each cell is the mean of some entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocks {
-    /// Title and sentence.
+    /// Title and note.
     pub caption: Caption,
-    /// What the columns are, above the picture.
+    /// The axis of the columns, above the plot.
     pub columns: Axis,
-    /// What the rows are, beside it.
+    /// The axis of the rows, on the left.
     pub rows: Axis,
-    /// Group of every row of cells, ascending.
+    /// Group of every row of cells, in ascending order.
     pub row_groups: Vec<usize>,
-    /// Group of every column of cells, ascending.
+    /// Group of every column of cells, in ascending order.
     pub column_groups: Vec<usize>,
-    /// Row, column and strength, above 0 and at most 1, of every cell that is not empty.
+    /// Row, column and strength in (0, 1] of every cell that is not empty.
     pub cells: Vec<(usize, usize, f64)>,
 }
 
@@ -38,7 +38,7 @@ impl Blocks {
         out += &format!(
             "<rect class=\"frame\" x=\"{left}\" y=\"{top}\" width=\"{side}\" height=\"{side}\"/>"
         );
-        // Cells of one colour and shade are one path: a run of cells in a row is one stroke.
+        // Cells of the same colour and shade are one path, with a stroke per run of cells in a row.
         let n_groups = palette::LIGHT.len() + 1;
         let mut paths = vec![String::new(); n_groups * SHADES];
         let mut cells: Vec<(usize, usize, usize)> = Vec::with_capacity(self.cells.len());
@@ -104,7 +104,7 @@ impl Blocks {
     }
 }
 
-/// Lines between groups, and the numbers of groups that have room for one.
+/// Draws lines between groups, and the numbers of groups if there is space.
 fn borders(
     groups: &[usize],
     step: f64,

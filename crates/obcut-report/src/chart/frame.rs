@@ -1,12 +1,12 @@
-//! The frame of a chart: where the plot lies, its axes and its grid.
+//! The frame of a chart: margins, axes and grid.
 
 use super::{Axis, Scale, short};
 use crate::html::text;
 
-/// Width of a chart in its own units; the page draws it as wide as its column.
+/// Width of a chart in SVG units; the page scales it to the width of its column.
 pub(crate) const WIDTH: f64 = 400.0;
 
-/// A chart with room for its axes.
+/// The size of a chart and the margins for its axes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub height: f64,
@@ -17,14 +17,14 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Room for ticks on the left and below, and for the names of both axes.
+    /// Creates a frame with margins for ticks and names of axes.
     pub fn new(height: f64, left_labels: impl Iterator<Item = usize>) -> Self {
         let widest = left_labels.max().unwrap_or(1) as f64;
         let left = (10.0 + 6.6 * widest).clamp(26.0, 150.0);
         Self { height, left, right: 10.0, top: 22.0, bottom: 38.0 }
     }
 
-    /// The same for the ticks of a vertical scale.
+    /// Creates a frame with margins for the ticks of a vertical scale.
     pub fn for_scale(height: f64, y: &Scale) -> Self {
         Self::new(height, y.ticks.iter().map(|t| t.label.chars().count()))
     }
@@ -37,17 +37,17 @@ impl Frame {
         self.height - self.top - self.bottom
     }
 
-    /// From a place on the scale (0 to 1) to a horizontal position.
+    /// Converts a relative position (0 to 1) to a horizontal coordinate.
     pub fn x(&self, place: f64) -> f64 {
         self.left + place * self.plot_width()
     }
 
-    /// The same upwards.
+    /// Converts a relative position (0 to 1) to a vertical coordinate.
     pub fn y(&self, place: f64) -> f64 {
         self.height - self.bottom - place * self.plot_height()
     }
 
-    /// Ticks and name of a horizontal axis, with vertical lines of a grid if wanted.
+    /// Draws ticks and name of a horizontal axis, with vertical grid lines if requested.
     pub fn x_axis(&self, scale: &Scale, axis: &Axis, grid: bool) -> String {
         let (top, bottom) = (short(self.top), self.height - self.bottom);
         let mut out = String::new();
@@ -65,7 +65,7 @@ impl Frame {
         out + &self.x_name(axis)
     }
 
-    /// The name of the horizontal axis alone.
+    /// Draws the name of the horizontal axis.
     pub fn x_name(&self, axis: &Axis) -> String {
         format!(
             "<text class=\"axis\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{} →</text>",
@@ -75,7 +75,7 @@ impl Frame {
         )
     }
 
-    /// Ticks, grid and name of a vertical axis.
+    /// Draws ticks, grid lines and name of a vertical axis.
     pub fn y_axis(&self, scale: &Scale, axis: &Axis) -> String {
         let (left, right) = (short(self.left), short(WIDTH - self.right));
         let mut out = String::new();
@@ -92,17 +92,17 @@ impl Frame {
         out + &self.y_name(axis)
     }
 
-    /// The name of the vertical axis alone, lying above it.
+    /// Draws the name of the vertical axis horizontally above it.
     pub fn y_name(&self, axis: &Axis) -> String {
         format!("<text class=\"axis\" x=\"2\" y=\"10\">↑ {}</text>", text(&axis.text()))
     }
 
-    /// The name of an axis that runs downwards.
+    /// Draws the name of a downward axis.
     pub fn down_name(&self, axis: &Axis) -> String {
         format!("<text class=\"axis\" x=\"2\" y=\"10\">↓ {}</text>", text(&axis.text()))
     }
 
-    /// The line that bars stand on, at a place of the vertical scale.
+    /// Draws the base line of bars at a relative position of the vertical scale.
     pub fn base(&self, place: f64) -> String {
         let y = short(self.y(place));
         format!(

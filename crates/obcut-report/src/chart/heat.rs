@@ -1,29 +1,29 @@
-//! A grid of values by colour and number.
+//! Heat maps.
 
 use super::frame::WIDTH;
 use super::{Axis, Caption, figure, short, svg};
 use crate::html::{Html, text};
 use crate::{number, palette};
 
-/// A heat map: rows from top to bottom.
+/// A heat map, with rows from top to bottom.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Heat {
-    /// Title and sentence.
+    /// Title and note.
     pub caption: Caption,
-    /// What the columns are.
+    /// The axis of the columns.
     pub x: Axis,
-    /// What the rows are.
+    /// The axis of the rows.
     pub y: Axis,
-    /// What the values are.
+    /// The axis of the values.
     pub value: Axis,
     /// Names of the columns.
     pub columns: Vec<String>,
     /// Names of the rows.
     pub rows: Vec<String>,
-    /// A value for every row and column; `None` is an empty cell.
+    /// The value of every row and column; `None` is an empty cell.
     pub values: Vec<Vec<Option<f64>>>,
-    /// Smallest and largest value of the colours; `None` takes those of the values. Charts that are to be
-    /// compared share them.
+    /// The range of the colours; `None` uses the range of the values. Charts for comparison need the same
+    /// range.
     pub range: Option<(f64, f64)>,
 }
 
@@ -93,7 +93,7 @@ impl Heat {
         figure("heat", &self.caption, &svg(WIDTH, bottom + 74.0, &self.description(), "", &out))
     }
 
-    /// What the colours mean.
+    /// Draws the colour bar.
     fn key(&self, left: f64, top: f64, (low, high): (f64, f64)) -> String {
         let (n, length) = (24, 150.0);
         let mut out = String::new();

@@ -1,24 +1,24 @@
-//! How often values fall into bins.
+//! Histograms.
 
 use super::frame::{Frame, WIDTH};
 use super::{Axis, Caption, Scale, figure, short, svg};
 use crate::html::{Html, text};
 use crate::number;
 
-/// A histogram with bins of one width.
+/// A histogram with bins of equal width.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Title and sentence.
+    /// Title and note.
     pub caption: Caption,
-    /// What is measured.
+    /// The axis of the values.
     pub x: Axis,
-    /// What is counted.
+    /// The axis of the counts.
     pub y: Axis,
     /// Lower end of the first bin.
     pub from: f64,
     /// Upper end of the last bin.
     pub to: f64,
-    /// Values per bin.
+    /// Number of values per bin.
     pub counts: Vec<u64>,
 }
 
@@ -32,7 +32,7 @@ impl Histogram {
         let band = frame.plot_width() / self.counts.len().max(1) as f64;
         for (i, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let top = frame.y(y_scale.place(count as f64));
-            // The smallest bar is still seen.
+            // Even the smallest bar is visible.
             let height = (frame.y(0.0) - top).max(0.8);
             out += &format!(
                 "<rect class=\"f0\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-tip=\"{}\"/>",

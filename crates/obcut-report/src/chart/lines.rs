@@ -1,4 +1,4 @@
-//! Curves over a common axis.
+//! Line charts.
 
 use serde::Serialize;
 
@@ -7,58 +7,58 @@ use super::{Axis, Caption, Scale, figure, legend, marks, short, svg};
 use crate::html::{Html, data};
 use crate::{number, palette};
 
-/// One curve.
+/// A curve.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     /// Name in the legend.
     pub name: String,
-    /// Its points, in order.
+    /// The points in order.
     pub points: Vec<(f64, f64)>,
-    /// Number of its colour; `None` is its position.
+    /// Index of the colour; `None` uses the position of the curve.
     pub slot: Option<usize>,
 }
 
 impl Line {
-    /// A curve with the colour of its position.
+    /// Creates a curve whose colour depends on its position.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), points, slot: None }
     }
 }
 
-/// Which axes can be switched to logarithmic ones.
+/// The axes that can be switched to a logarithmic scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogSwitch {
-    /// None: both are linear.
+    /// No axis: both are linear.
     #[default]
     Never,
-    /// The upright one.
+    /// The vertical axis.
     Values,
-    /// Both.
+    /// Both axes.
     Both,
 }
 
-/// A chart of curves. With one curve there is no legend.
+/// A line chart. It has a legend if there are several curves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines {
-    /// Title and sentence.
+    /// Title and note.
     pub caption: Caption,
-    /// The axis that runs to the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// The axis that runs upwards.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves.
     pub lines: Vec<Line>,
-    /// Whether x counts something, so that ticks fall on whole numbers.
+    /// Whether x is a count, so that all ticks are integers.
     pub whole_x: bool,
-    /// Whether the upright axis holds 0 when it is linear.
+    /// Whether a linear vertical axis contains 0.
     pub from_zero: bool,
-    /// What the switch between linear and logarithmic axes changes.
+    /// The axes that the switch between linear and logarithmic changes.
     pub log: LogSwitch,
-    /// Whether the chart is logarithmic at first.
+    /// Whether the chart is initially logarithmic.
     pub log_first: bool,
 }
 
-/// Where the points are drawn and what is said of them, for hover.
+/// Positions and texts of the points, for hover.
 #[derive(Serialize)]
 struct LineSpots {
     x: Vec<f64>,
@@ -93,7 +93,7 @@ impl Lines {
         self.lines[line].slot.unwrap_or(line)
     }
 
-    /// One drawing; when there are two, it has a name and one of them is hidden.
+    /// Draws the chart with linear or logarithmic axes. If both exist, one of them is hidden.
     fn view(&self, log: bool, name: Option<&str>) -> String {
         let (log_x, log_y) = (log && self.log == LogSwitch::Both, log);
         let xs = || self.points().map(|p| p.0);
@@ -132,7 +132,7 @@ impl Lines {
                     "<path class=\"curve l{color}\" stroke-dasharray=\"{dash}\" d=\"M{}\"/>",
                     places.join("L")
                 );
-                // Marks only where they do not run into each other.
+                // Marks are drawn only if they do not overlap.
                 if places.len() <= 40 {
                     out += &marks(self.slot(i), &format!("M{}", places.join("M")));
                 }
@@ -224,7 +224,7 @@ mod tests {
         let html = chart(LogSwitch::Both).html().to_string();
         assert_eq!(html.matches("<svg viewBox=\"0 0").count(), 2);
         assert_eq!(html.matches("data-view=\"log\" hidden").count(), 1);
-        // The point at 0 is not on logarithmic axes.
+        // A logarithmic axis has no point at 0.
         assert_eq!(html.matches("time: 0 s").count(), 1);
         let first = Lines { log_first: true, ..chart(LogSwitch::Values) }.html().to_string();
         assert_eq!(first.matches("data-view=\"linear\" hidden").count(), 1);

@@ -1,17 +1,17 @@
-//! Pictures: each a struct of plain data that `html()` draws as a figure with inline SVG.
+//! Charts. Each is a struct of plain data that `html()` draws as a figure with inline SVG.
 //!
 //! | component | shows |
 //! |---|---|
-//! | [`Bars`] | a bar per category, or several side by side, upright or lying |
+//! | [`Bars`] | a bar per category, or several side by side, vertical or horizontal |
 //! | [`Lines`] | curves over a common axis, with a switch between linear and logarithmic axes |
-//! | [`Histogram`] | how often values fall into bins |
+//! | [`Histogram`] | counts of values in bins |
 //! | [`Scatter`] | points in series, with hover and a legend that switches series on and off |
 //! | [`Blocks`] | a sparse matrix whose rows and columns are sorted by group |
-//! | [`Heat`] | a grid of values by colour and number |
+//! | [`Heat`] | a grid of values as colours and numbers |
 //! | [`Table`] | rows that can be sorted by every column |
 //!
-//! Every figure has a title, a sentence on what it says, axes with units and a description for people who
-//! do not see it. They are drawn without the script; the script adds hover, switches and sorting.
+//! Every figure has a title, a note, axes with units and a description for screen readers. It does not need
+//! the script, which adds hover, switches and sorting.
 
 mod axis;
 mod bars;
@@ -35,17 +35,17 @@ pub use table::{Cell, Column, Table};
 use crate::html::{Html, text};
 use crate::palette;
 
-/// What an axis measures.
+/// The name and the unit of an axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axis {
-    /// In words.
+    /// The name.
     pub label: String,
-    /// The unit; empty for plain numbers.
+    /// The unit; empty if there is none.
     pub unit: String,
 }
 
 impl Axis {
-    /// Names an axis; an empty unit means plain numbers.
+    /// Creates an axis; an empty unit means that there is none.
     pub fn new(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { label: label.into(), unit: unit.into() }
     }
@@ -60,23 +60,23 @@ impl Axis {
     }
 }
 
-/// Title of a figure, and a sentence on what it says.
+/// The title of a figure, and a note on what it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caption {
     /// The title.
     pub title: String,
-    /// The sentence; may be empty.
+    /// The note; may be empty.
     pub note: String,
 }
 
 impl Caption {
-    /// A title and a sentence.
+    /// Creates a caption from a title and a note.
     pub fn new(title: impl Into<String>, note: impl Into<String>) -> Self {
         Self { title: title.into(), note: note.into() }
     }
 }
 
-/// A figure: caption, then what is drawn. `kind` is a word of the style sheet.
+/// Creates a figure from a caption and a drawing. `kind` is a class of the style sheet.
 pub(crate) fn figure(kind: &str, caption: &Caption, body: &str) -> Html {
     let note = match caption.note.as_str() {
         "" => String::new(),
@@ -88,7 +88,7 @@ pub(crate) fn figure(kind: &str, caption: &Caption, body: &str) -> Html {
     ))
 }
 
-/// An SVG element with its description.
+/// Creates an SVG element with a description.
 pub(crate) fn svg(width: f64, height: f64, description: &str, more: &str, body: &str) -> String {
     format!(
         "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\"{more}>{body}</svg>",
@@ -96,13 +96,13 @@ pub(crate) fn svg(width: f64, height: f64, description: &str, more: &str, body: 
     )
 }
 
-/// A length with one decimal at most, as short as it can be written.
+/// Formats a length with at most one decimal.
 pub(crate) fn short(length: f64) -> String {
     let tenths = (length * 10.0).round() / 10.0;
     if tenths == 0.0 { "0".into() } else { tenths.to_string() }
 }
 
-/// The mark of a series by itself, for legends.
+/// Draws the mark of a series for a legend.
 pub(crate) fn swatch(series: usize) -> String {
     format!(
         "<svg class=\"swatch\" viewBox=\"-5 -5 10 10\" aria-hidden=\"true\">{}</svg>",
@@ -110,7 +110,7 @@ pub(crate) fn swatch(series: usize) -> String {
     )
 }
 
-/// The path of the marks of a series at the points of `places`, a path of moves (`M1 2M3 4`).
+/// Draws the marks of a series at the points of `places`, a path of moves (`M1 2M3 4`).
 pub(crate) fn marks(series: usize, places: &str) -> String {
     let (mark, color) = (palette::mark(series), palette::color(series));
     let (outline, line) = mark.outline();
@@ -127,7 +127,7 @@ pub(crate) fn marks(series: usize, places: &str) -> String {
     }
 }
 
-/// A legend whose buttons switch series on and off.
+/// Draws a legend whose buttons switch series on and off.
 pub(crate) fn legend(names: &[String], slots: &[usize]) -> String {
     let items: String = names
         .iter()

@@ -1,4 +1,4 @@
-//! Points in series.
+//! Scatter charts.
 
 use serde::Serialize;
 
@@ -7,46 +7,46 @@ use super::{Axis, Caption, Scale, figure, legend, marks, short, svg};
 use crate::html::{Html, data};
 use crate::number;
 
-/// Points: their places and the series of each, all of one length.
+/// Positions and series of points. All lists have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Points {
-    /// Places to the right.
+    /// Horizontal positions.
     pub x: Vec<f64>,
-    /// Places upwards.
+    /// Vertical positions.
     pub y: Vec<f64>,
     /// Series of every point.
     pub series: Vec<usize>,
 }
 
-/// A fact about every point, shown when it is pointed at.
+/// A field of every point, shown on hover.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Field {
-    /// What it is.
+    /// Name of the field.
     pub name: String,
-    /// A value per point.
+    /// The value of every point.
     pub values: Vec<String>,
 }
 
-/// A chart of points with hover and a legend that switches series on and off.
+/// A scatter chart with hover and a legend that switches series on and off.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scatter {
-    /// Title and sentence.
+    /// Title and note.
     pub caption: Caption,
-    /// The axis that runs to the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// The axis that runs upwards.
+    /// The vertical axis.
     pub y: Axis,
     /// Names of the series.
     pub series: Vec<String>,
     /// The points.
     pub points: Points,
-    /// What is known of them.
+    /// The fields of the points.
     pub fields: Vec<Field>,
-    /// Whether a step to the right is as long as the same step upwards.
+    /// Whether both axes have the same scale.
     pub equal: bool,
 }
 
-/// The same for the script: places in units of the drawing.
+/// The points for the script, with positions in SVG units.
 #[derive(Serialize)]
 struct ScatterSpots<'a> {
     x: Vec<f64>,
@@ -61,7 +61,7 @@ impl Scatter {
         let mut x_scale = Scale::tight(padded(&self.points.x), 6);
         let mut y_scale = Scale::tight(padded(&self.points.y), 6);
         if self.equal {
-            // Both axes get the length of the longer one.
+            // Both axes get the range of the longer one.
             let length = (x_scale.to - x_scale.from).max(y_scale.to - y_scale.from);
             let widen = |s: &Scale| {
                 let more = (length - (s.to - s.from)) / 2.0;
@@ -97,7 +97,7 @@ impl Scatter {
 
     fn description(&self) -> String {
         format!(
-            "Scatter chart: {}. {} in {}. Arrow keys go from point to point.",
+            "Scatter chart: {}. {} in {}. Arrow keys move from point to point.",
             self.caption.title,
             number::plural(self.points.x.len(), "point"),
             number::plural(self.series.len(), "group")
@@ -105,7 +105,7 @@ impl Scatter {
     }
 }
 
-/// The ends of values and a little more.
+/// The range of values with a margin.
 fn padded(values: &[f64]) -> [f64; 2] {
     let finite = || values.iter().copied().filter(|v| v.is_finite());
     let (low, high) =

@@ -1,4 +1,4 @@
-//! A table that can be sorted by every column.
+//! Tables that can be sorted by every column.
 
 use super::{Caption, swatch};
 use crate::html::{Html, text};
@@ -9,17 +9,17 @@ use crate::number;
 pub struct Column {
     /// Name, with its unit if it has one.
     pub name: String,
-    /// Whether it holds numbers: they stand on the right and sort by size.
+    /// Whether it holds numbers, which are aligned on the right and sorted by value.
     pub number: bool,
 }
 
 impl Column {
-    /// A column of words.
+    /// Creates a column of text.
     pub fn words(name: impl Into<String>) -> Self {
         Self { name: name.into(), number: false }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub fn numbers(name: impl Into<String>) -> Self {
         Self { name: name.into(), number: true }
     }
@@ -28,70 +28,70 @@ impl Column {
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// What is shown.
+    /// The text.
     pub text: String,
-    /// What it is sorted by, if not by its text; empty cells come last.
+    /// The sort key, if not the text. Empty cells come last.
     pub key: Option<f64>,
-    /// Its place among its kind, when it is marked: 1 is the best, 2 the second.
+    /// The rank, if it is marked: 1 is the best, 2 the second.
     pub place: Option<usize>,
-    /// The mark of a series in front of the text.
+    /// The series whose mark is in front of the text.
     pub series: Option<usize>,
 }
 
 impl Cell {
-    /// Words.
+    /// Creates a cell of text.
     pub fn words(words: impl Into<String>) -> Self {
         Self { text: words.into(), ..Self::default() }
     }
 
-    /// A number with four significant digits.
+    /// Creates a cell of a number with four significant digits.
     pub fn number(value: f64) -> Self {
         Self { text: number::number(value), key: Some(value), ..Self::default() }
     }
 
-    /// A count.
+    /// Creates a cell of a count.
     pub fn count(value: usize) -> Self {
         Self { text: number::count(value), key: Some(value as f64), ..Self::default() }
     }
 
-    /// A mean with its spread, sorted by the mean; decimals as many as told.
+    /// Creates a cell of a mean and its spread, sorted by the mean.
     pub fn mean(mean: f64, spread: f64, decimals: usize) -> Self {
         let text =
             format!("{} ± {}", number::fixed(mean, decimals), number::fixed(spread, decimals));
         Self { text, key: Some(mean), ..Self::default() }
     }
 
-    /// Text that sorts by a number.
+    /// Creates a cell of text that is sorted by a number.
     pub fn keyed(words: impl Into<String>, key: f64) -> Self {
         Self { text: words.into(), key: Some(key), ..Self::default() }
     }
 
-    /// Marked as the best.
+    /// Marks the cell as the best.
     pub fn best(self, best: bool) -> Self {
         Self { place: best.then_some(1), ..self }
     }
 
-    /// Marked when it is the best or the second.
+    /// Marks the cell if it is the best or the second.
     pub fn place(self, place: usize) -> Self {
         Self { place: Some(place).filter(|place| (1..=2).contains(place)), ..self }
     }
 
-    /// With the mark of a series.
+    /// Adds the mark of a series.
     pub fn series(self, series: usize) -> Self {
         Self { series: Some(series), ..self }
     }
 }
 
-/// A table; a click on the head of a column, or the enter key on it, sorts by it.
+/// A table. A click or the enter key on a column header sorts by the column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Title and sentence.
+    /// Title and note.
     pub caption: Caption,
-    /// Its columns.
+    /// The columns.
     pub columns: Vec<Column>,
-    /// Its rows, a cell per column.
+    /// The rows, with a cell per column.
     pub rows: Vec<Vec<Cell>>,
-    /// Whether it takes half of the page's width, beside another figure, instead of all of it.
+    /// Whether it takes half the width of the page, beside another figure.
     pub half: bool,
 }
 

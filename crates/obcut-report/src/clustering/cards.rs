@@ -1,4 +1,4 @@
-//! What makes each cluster different.
+//! The section on the features that distinguish clusters.
 
 use super::sections::signed;
 use super::{Clustering, share};
@@ -8,7 +8,7 @@ use crate::number::{count, percent, plural, significant};
 use crate::page::Section;
 use crate::palette;
 
-/// Clusters that are shown before the rest is folded away.
+/// Number of clusters that are shown; the others are collapsed.
 const OPEN: usize = 12;
 
 /// A card per cluster.
@@ -89,7 +89,7 @@ fn card(facts: &Clustering, j: usize) -> String {
     out + "</article>\n"
 }
 
-/// Two numbers with as many digits as it takes to tell them apart: means of times lie close together.
+/// Formats two numbers with enough digits to distinguish them, since means of times are close.
 fn apart(a: f64, b: f64) -> [String; 2] {
     let words = |digits: usize| [a, b].map(|value| significant(value, digits));
     let differ = |digits: &usize| {
@@ -101,7 +101,7 @@ fn apart(a: f64, b: f64) -> [String; 2] {
     words(if digits > 4 { (digits + 1).min(15) } else { 4 })
 }
 
-/// A bar from the middle to either side; 1 fills half of it.
+/// Draws a bar from the middle to either side; 1 fills half of it.
 fn bar(length: f64, cluster: usize, tip: &str) -> String {
     let half = 36.0 * length.clamp(-1.0, 1.0);
     let (x, width) = (37.0 + half.min(0.0), half.abs().max(0.5));

@@ -36,7 +36,7 @@ fn the_page_has_all_parts_and_all_names_are_text() {
         "column 2",
         "Convergence",
         "All settings",
-        "the cut is the only term",
+        "only the cut is optimized",
     ] {
         assert!(html.contains(part), "{part}");
     }
@@ -122,7 +122,7 @@ fn without_rows_the_page_says_so() {
 }
 
 #[test]
-fn warnings_are_told_in_plain_words() {
+fn warnings_are_plain_sentences() {
     let data = synthetic::blobs(300, 2, 3, 0.05, 1);
     let samples = data.matrix.samples().unwrap();
     let found = fit(&samples, None, &quick(3), &Silent).unwrap();
@@ -135,7 +135,7 @@ fn warnings_are_told_in_plain_words() {
     };
     assert!(!with_pieces(3).contains("not connected"), "a piece per cluster is as it should be");
     let html = with_pieces(2);
-    assert!(html.contains("3 anchors have no rows linked to them"));
+    assert!(html.contains("3 anchors have no links to rows"));
     assert!(html.contains("The graph is not connected") && html.contains("was still rising"));
 }
 

@@ -1,9 +1,9 @@
-//! Some rows of a table.
+//! Sampling and copying rows of a table.
 
 use obcut::{Csr, CsrRef, DenseRef, Error, Matrix, Samples};
 
-/// Chooses rows from labels that come in order, some at a time: of every cluster a share by its size, at least a
-/// few, spread evenly over the table.
+/// Chooses rows by labels that are passed in order and in batches. Every cluster gets a share by its size, at least
+/// a few rows, and the rows are spread evenly over the table.
 #[derive(Clone, Debug)]
 pub struct Choice {
     clusters: Vec<Stretches>,
@@ -11,23 +11,23 @@ pub struct Choice {
     n_seen: u64,
 }
 
-/// The rows of a cluster in as many stretches as are wanted of them: one row of each is chosen.
+/// The rows of a cluster in as many stretches as rows are wanted: one row of each stretch is chosen.
 #[derive(Clone, Debug)]
 struct Stretches {
     n_rows: usize,
     wanted: usize,
-    /// Rows and stretches so far.
+    /// Number of rows and stretches so far.
     n_seen: usize,
     stretch: usize,
 }
 
 impl Stretches {
-    /// The row to choose next, counted within the cluster.
+    /// The next row to choose, counted within the cluster.
     fn next(&self) -> Option<usize> {
         let Self { n_rows: n, wanted, stretch, .. } = *self;
         (stretch < wanted).then(|| {
             let (start, end) = (stretch * n / wanted, (stretch + 1) * n / wanted);
-            // At no fixed step: tables have periods.
+            // The step varies, since tables can be periodic.
             let step = (stretch as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
             start + step as usize % (end - start)
         })
@@ -35,7 +35,7 @@ impl Stretches {
 }
 
 impl Choice {
-    /// Of clusters with so many rows, about `most` in all.
+    /// Chooses about `most` rows from clusters of these sizes.
     pub fn new(sizes: &[usize], most: usize) -> Self {
         let total: usize = sizes.iter().sum();
         let least = (most / (4 * sizes.len().max(1))).clamp(1, 12);
@@ -47,7 +47,7 @@ impl Choice {
         Self { clusters: sizes.iter().map(stretches).collect(), chosen: Vec::new(), n_seen: 0 }
     }
 
-    /// Takes the labels of the rows that come next.
+    /// Takes the labels of the next rows.
     pub fn take(&mut self, labels: &[u32]) {
         for &label in labels {
             if let Some(cluster) = self.clusters.get_mut(label as usize) {
@@ -61,13 +61,13 @@ impl Choice {
         }
     }
 
-    /// Numbers of the chosen rows, ascending.
+    /// Returns the indices of the chosen rows in ascending order.
     pub fn rows(self) -> Vec<u64> {
         self.chosen
     }
 }
 
-/// Rows of a table in memory, chosen like that.
+/// Chooses rows of a table in memory in the same way.
 pub fn spread(labels: &[u32], k: usize, most: usize) -> Vec<u32> {
     let mut sizes = vec![0; k];
     labels.iter().for_each(|&label| sizes[label as usize] += 1);
@@ -76,7 +76,7 @@ pub fn spread(labels: &[u32], k: usize, most: usize) -> Vec<u32> {
     choice.rows().iter().map(|&row| row as u32).collect()
 }
 
-/// A copy of some rows, sparse if the table is.
+/// A copy of some rows, sparse if the table is sparse.
 pub struct Picked(Matrix);
 
 impl Picked {
@@ -94,7 +94,7 @@ impl Picked {
         })
     }
 
-    /// Borrows them.
+    /// Borrows the rows.
     pub fn samples(&self) -> Result<Samples<'_>, Error> {
         self.0.samples()
     }
