@@ -127,7 +127,7 @@ def is_text(data):
 
 
 def scaled(x, data):
-    """Columns in [0, 1]; texts as sparse rows of unit length."""
+    """Scales columns to [0, 1], and rows of documents to unit length."""
     from scipy import sparse
     from sklearn.preprocessing import MinMaxScaler, normalize
 
@@ -163,7 +163,7 @@ def scores(labels, classes):
 
 
 def obcut(x, k, seed, options=()):
-    """Labels and seconds of the command, reading and writing left out."""
+    """Labels and seconds of the command without reading and writing."""
     from scipy import sparse
 
     with tempfile.TemporaryDirectory() as folder:
@@ -213,7 +213,7 @@ def child(tool, data, seed):
 
 
 def run(tool, data, seed):
-    """The outcome of one run: its scores, or why there are none."""
+    """The result of one run: its scores, or the reason for their absence."""
     if rows_of(data) > MOST_ROWS.get(tool, np.inf):
         return {"status": f"not run above {MOST_ROWS[tool]:,} rows"}
     command = [sys.executable, __file__, "--child", tool, json.dumps(data), str(seed)]
@@ -248,7 +248,7 @@ def rows_of(data):
 
 
 def cell(runs, names, factor=None):
-    """Mean ± deviation of the first score, means of the others; or why there is none."""
+    """Mean ± deviation of the first score and means of the others, or the reason for their absence."""
     done = [r for r in runs if r["status"] == "done"]
     if not done:
         return (runs[0]["status"] if len(runs[0]["status"]) < 40 else "failed") if runs else "-"
@@ -374,7 +374,7 @@ def main():
 
 
 def run_all(data, tools, seeds):
-    """Makes the runs of one data set that are not recorded."""
+    """Makes the missing runs of one data set."""
     source = fingerprint(data)
     keys = ["tool", "version", "settings", "data", "source", "seed"]
     known = {tuple(record[key] for key in keys) for record in recorded()}

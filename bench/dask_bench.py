@@ -1,4 +1,4 @@
-"""Dask on one worker and on two, beside the same fit without Dask, and what a round costs beyond its work.
+"""Dask on one worker and on two, compared with the same fit without Dask, and the overhead of a round.
 
     pip install '.[dask]' && python bench/dask_bench.py
 
@@ -37,7 +37,7 @@ def table(n, n_features, n_parts):
 
 
 def timed(client, X):
-    """A fit, its seconds, and the processor seconds of the busiest worker, which other programs change less."""
+    """A fit, its seconds, and the processor seconds of the busiest worker, which depend less on other programs."""
     before = client.run(time.process_time)
     start = time.perf_counter()
     model = OBCut(**SETTINGS).fit(X)
@@ -55,7 +55,7 @@ def line(name, model, seconds):
 
 
 def overhead(n_parts, n_features):
-    """Seconds of a round with partitions so small that nearly nothing is to be done with them."""
+    """Seconds of a round with partitions that need almost no computation."""
     X = datasets.make_mixture(64 * n_parts, n_features, 20, random_state=0)[0].astype(np.float32)
     settings = SETTINGS | {"core_rows": 2000}
     found = []

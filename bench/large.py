@@ -2,11 +2,11 @@
 
     .venv/bin/python bench/large.py [--write] [--rows 20000000] [--only time,bits,kill]
 
-time  a generated table, in memory and in pieces, in turns: seconds of a round, peak memory. Written to
-      docs/scaling.md with `--write`.
-bits  195,537 rows like the YouTube Faces features from memory, NPY in pieces, Parquet, CSV and dask: the
+time  a generated table, in memory and in batches, in turns: seconds of a round and peak memory. `--write` writes
+      them to docs/scaling.md.
+bits  195,537 rows like the YouTube Faces features from memory, NPY in batches, Parquet, CSV and dask: the
       labels must be the same bytes.
-kill  a run with checkpoints, killed at ten random moments and resumed: the same bytes, no half files.
+kill  a run with checkpoints, killed at ten random moments and resumed: the same bytes, no incomplete files.
 """
 
 import argparse
@@ -32,7 +32,7 @@ CORE = ["--core-rows", CORE_ROWS]
 
 
 def run(line):
-    """The JSON that a command answers, its seconds and its peak bytes."""
+    """The JSON of a command, its seconds and its peak bytes."""
     start = time.monotonic()
     process = subprocess.Popen(list(map(str, line)), stdout=subprocess.PIPE)
     text = process.stdout.read()
@@ -47,10 +47,10 @@ def digest(path):
 
 
 def measure_time(folder, n, repeats):
-    """In memory and in pieces, in turns."""
+    """In memory and in batches, in turns."""
     table = folder / "big.npy"
     subprocess.run([OBCUT, "generate", table, "-n", str(n), "-d", "32", "-k", str(K), "-q"], check=True)
-    ways = {"in memory": ["--memory", "100GiB"], "in pieces, `--memory 512MiB`": ["--memory", "512MiB"]}
+    ways = {"in memory": ["--memory", "100GiB"], "in batches, `--memory 512MiB`": ["--memory", "512MiB"]}
     found = {name: [] for name in ways}
     labels = set()
     for _ in range(repeats):
@@ -93,11 +93,11 @@ def same_bits(folder):
         answer, seconds, memory = run(line)
         in_pieces = "bytes_read" in answer["passes"]
         found[name] = digest(out)
-        print(f"{name}: {found[name]} {seconds:.1f} s, {memory / 2**20:.0f} MiB, in pieces: {in_pieces}", flush=True)
+        print(f"{name}: {found[name]} {seconds:.1f} s, {memory / 2**20:.0f} MiB, in batches: {in_pieces}", flush=True)
 
     little = ["--memory", "600MiB", "--scratch", str(folder)]
     cluster("memory", table, "--memory", "100GiB")
-    cluster("npy in pieces", table, *little)
+    cluster("npy in batches", table, *little)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -107,14 +107,14 @@ def same_bits(folder):
             part = x[start : start + 20_000]
             columns = [pa.array(np.ascontiguousarray(part[:, j])) for j in range(x.shape[1])]
             out.write_table(pa.Table.from_arrays(columns, names=[f"c{j}" for j in range(x.shape[1])]))
-    cluster("parquet in pieces", path, *little)
+    cluster("parquet in batches", path, *little)
     path.unlink()
     path = folder / "faces.csv"
     with open(path, "w") as out:
         for start in range(0, len(x), 20_000):
             for row in x[start : start + 20_000]:
                 out.write(",".join(map(str, row.tolist())) + "\n")
-    cluster("csv in pieces", path, "--dtype", "float32", *little)
+    cluster("csv in batches", path, "--dtype", "float32", *little)
     path.unlink()
     found["dask"] = dask_labels(folder, x)
     print(f"dask: {found['dask']}")

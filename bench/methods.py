@@ -37,7 +37,7 @@ PAGE = ROOT / "docs" / "methods.md"
 
 
 def measure(path, options, limit):
-    """Seconds of the fit and peak bytes; or the words of an error, or that the time was up."""
+    """Seconds of the fit and peak bytes, or the message of an error or of the time limit."""
     command = [OBCUT, "cluster", path, "-k", str(K), "--threads", "2", "--json", *options]
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     text = []
@@ -73,7 +73,7 @@ def cell(runs):
 
 
 def page(kept):
-    """The page of everything that was measured."""
+    """The page with all measurements."""
     names = [name for name in METHODS if name in kept]
     found = {(name, n): kept[name][str(n)] for name in names for n in SIZES if str(n) in kept[name]}
     commits = sorted({entry["commit"] for entry in found.values()})

@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/scaling.py [--write]
 
-Tables are made by `obcut generate`, clustered by `obcut cluster` in pieces, and the seconds of every
+Tables are made by `obcut generate`, clustered by `obcut cluster` in batches, and the seconds of every
 pass are taken from its JSON. Constants are fitted (non-negative least squares on relative errors) to
 some of the runs and checked against the others. `--write` puts the tables into docs/scaling.md.
 """
@@ -59,7 +59,7 @@ def run(n, d, m, k, folder, threads):
     line += ["--threads", str(threads)]
     found = json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
     passes = found["passes"]["pass_seconds"]
-    assert "bytes_read" in found["passes"], "it was not read in pieces"
+    assert "bytes_read" in found["passes"], "it was not read in batches"
     core = sum(s for stage, s in found["seconds"]["stages"].items() if stage in CORE)
     return {"shape": (n, d, m, k), "scan": passes[0], "round": min(passes[1:]), "core": core}
 

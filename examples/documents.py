@@ -3,7 +3,7 @@
 Run it with ``python examples/documents.py``.
 """
 
-# %% A few sentences on two subjects.
+# %% A few sentences about two topics.
 from sklearn.feature_extraction.text import CountVectorizer
 
 from obcut import BipartiteCut
@@ -23,7 +23,7 @@ texts = [
 vectorizer = CountVectorizer(stop_words="english")
 counts = vectorizer.fit_transform(texts)
 
-# %% One cut labels both sides.
+# %% One cut labels documents and words.
 model = BipartiteCut(n_clusters=2, random_state=0).fit(counts)
 words = vectorizer.get_feature_names_out()
 for cluster in range(2):

@@ -1,4 +1,4 @@
-"""OBCut in a pipeline, and a search over its settings without labels.
+"""OBCut in a pipeline, and a search over its parameters without labels.
 
 Run it with ``python examples/pipeline.py``.
 """
@@ -13,11 +13,11 @@ from obcut import OBCut, datasets, metrics
 
 X, y = datasets.make_blobs(1500, 8, 5, spread=1.5, random_state=3)
 
-# %% A pipeline that scales first; OBCut shall leave the features as they are then.
+# %% A pipeline that scales the features, so OBCut does not.
 pipeline = make_pipeline(StandardScaler(), OBCut(graph="distance", scale="none", random_state=0))
 
 
-# %% A scorer that sees no labels: the pipeline labels held-out rows, and the rows judge them.
+# %% A scorer without labels: the pipeline labels held-out rows, and the score compares them with the rows.
 def label_free(fitted, rows, y=None):
     """Calinski-Harabasz score of the predicted labels."""
     return calinski_harabasz_score(fitted[:-1].transform(rows), fitted.predict(rows))
@@ -33,5 +33,5 @@ search = GridSearchCV(
 print("chosen:", search.best_params_)
 print(f"NMI with the classes: {metrics.nmi(y, search.predict(X)):.3f}")
 
-# %% `OBCut.score` is label-free as well, for settings of one kind of graph.
+# %% `OBCut.score` needs no labels either. It compares parameters of one kind of graph.
 print(f"score of the chosen one: {search.best_estimator_.score(X):.3f}")

@@ -1,4 +1,4 @@
-"""Four pictures of a clustering, written to clustering.png.
+"""Four plots of a clustering, written to clustering.png.
 
 Run it with ``python examples/plot.py``; it needs matplotlib (``pip install obcut[plot]``).
 """

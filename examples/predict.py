@@ -1,9 +1,9 @@
-"""Fit on some rows, label new ones, in another process if you like.
+"""Fit on some rows and label new rows, if needed in another process.
 
 Run it with ``python examples/predict.py``.
 """
 
-# %% Two moons; half of the rows are kept back.
+# %% Two moons; half of the rows are held out.
 import pathlib
 import tempfile
 
@@ -18,7 +18,7 @@ with tempfile.TemporaryDirectory() as folder:
     OBCut(n_clusters=2, random_state=0).fit(X[old]).save(path)
     model = OBCut.load(path)
 
-# %% Label rows that the model has never seen.
+# %% Label rows that were not part of the fit.
 labels = model.predict(X[new])
 print(f"accuracy on new rows: {metrics.accuracy(y[new], labels):.3f}")
 print(f"least confidence: {model.predict_confidence(X[new]).min():.3f}")

@@ -17,11 +17,11 @@ PATIENCE = 60
 
 
 class Missing(Exception):
-    """There is no Chromium, and it could not be installed."""
+    """Chromium is missing and could not be installed."""
 
 
 def program():
-    """Where Chromium is; it is installed from Debian's packages if it is missing."""
+    """The path of Chromium. If it is missing, it is installed from Debian's packages."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         script = pathlib.Path(__file__).with_name("chromium.sh")
@@ -33,7 +33,7 @@ def program():
 
 
 class Browser:
-    """A running browser; what a page does wrong is kept."""
+    """A running browser, which records the errors of pages."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="obcut-browser-", ignore_cleanup_errors=True)
@@ -73,7 +73,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method, **params):
-        """Sends an order and returns its answer."""
+        """Sends a command and returns its result."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": params}
         if self.session:

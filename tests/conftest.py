@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def runner(name):
-    """A function that runs a built program and returns the finished process; a failure is an error of the test."""
+    """A function that runs a built program and returns the finished process; a failure is an error."""
 
     def run(*args, check=True, **options):
         program = ROOT / "target" / "debug" / name

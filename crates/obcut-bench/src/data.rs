@@ -139,7 +139,7 @@ impl Origin {
             .find(|path| path.is_file())
     }
 
-    /// What tells it from another origin of the same name: records of one are not used for the other.
+    /// Distinguishes origins of the same name: records of one are not used for the other.
     pub fn fingerprint(&self) -> String {
         match self {
             Self::Digits => "digits".into(),
@@ -280,7 +280,7 @@ impl LabelledData {
 /// What stands before the hash of a file; records of older versions have none.
 const HASH: &str = ", hash ";
 
-/// Whether a record is of the data that are there now, as far as it tells.
+/// Whether a record is of the current data, as far as it contains their size and hash.
 pub fn is_same_source(was: &str, is: &str) -> bool {
     let plain = |text: &str| text.split_once(HASH).map_or(text, |(start, _)| start).to_string();
     was.is_empty() || was == is || (!was.contains(HASH) && was == plain(is))

@@ -1,4 +1,4 @@
-//! The machine and the memory of this process, as far as the system tells.
+//! The machine and the memory of this process, as far as the system reports them.
 
 use std::fs;
 
@@ -15,19 +15,19 @@ pub fn describe() -> String {
     format!("{}, {cores} cores, {os} {arch}", model.unwrap_or("unknown processor"))
 }
 
-/// Most bytes that this process has held, where the system tells.
+/// Maximum number of bytes that this process has used, if the system reports it.
 pub fn peak_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     kilobytes(&text, "VmHWM:")
 }
 
-/// Bytes that this process holds now, where the system tells.
+/// Number of bytes that this process uses now, if the system reports it.
 pub fn held_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     kilobytes(&text, "VmRSS:")
 }
 
-/// Most bytes that another process has held, where the system tells.
+/// Maximum number of bytes that another process has used, if the system reports it.
 pub fn peak_bytes_of(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     kilobytes(&text, "VmHWM:")

@@ -30,7 +30,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// What tells it from other runs.
+    /// The key that identifies the run.
     pub fn key(&self) -> String {
         // Whole and fractional spellings of a number are the same setting.
         let settings: Vec<String> = self

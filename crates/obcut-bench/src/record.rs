@@ -28,9 +28,9 @@ pub enum Status {
     OverMemory,
     /// It said that it cannot be done.
     Refused,
-    /// Its data could not be read; it is tried again when the suite goes on.
+    /// Its data could not be read; it is tried again when the suite continues.
     Unreadable,
-    /// Its process ended without an answer; it is tried once more when the suite goes on.
+    /// Its process ended without an answer; it is tried once more when the suite continues.
     Crashed,
 }
 

@@ -1,4 +1,4 @@
-//! Runs a suite: processes side by side, budgets, and going on where an earlier start stopped.
+//! Runs a suite: processes in parallel, budgets, and resuming after an interruption.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -18,23 +18,23 @@ use crate::record::{ENGINE, Outcome, Record, Records, Status};
 use crate::suite::Suite;
 use crate::worker::RunTask;
 
-/// How often a process is looked at.
+/// Time between two checks of a process.
 const POLL: Duration = Duration::from_millis(5);
-/// Memory is asked for less often: it costs the system more.
+/// Memory is checked less often, because it is more expensive.
 const MEMORY_POLL: Duration = Duration::from_millis(100);
-/// Exit code of a process that a signal from the terminal ended.
+/// Exit code of a process that was ended by a signal from the terminal.
 const INTERRUPTED: i32 = 130;
-/// How long the same signal may take to reach this process.
+/// Time that the same signal may need to reach this process.
 const SIGNAL: Duration = Duration::from_secs(1);
-/// Most that one look at a process adds to its time: what is longer was spent asleep, all of us.
+/// Maximum time that one check adds to the time of a process. The machine was asleep during longer gaps.
 const ASLEEP: Duration = Duration::from_secs(1);
 
-/// What a run may take.
+/// The budget of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Seconds, reading included; those that the machine or this process slept are not.
+    /// Seconds including reading, without the time in which the machine or this process slept.
     pub seconds: f64,
-    /// Bytes, data included.
+    /// Bytes including the data.
     pub bytes: u64,
 }
 
@@ -45,51 +45,51 @@ pub struct RunnerOptions {
     pub records: PathBuf,
     /// Program and arguments that start [`crate::worker::serve`].
     pub worker: Vec<OsString>,
-    /// Runs at once.
+    /// Number of runs at the same time.
     pub jobs: usize,
-    /// Threads of each.
+    /// Number of threads of a run.
     pub threads: usize,
-    /// What each may take.
+    /// Budget of a run.
     pub budget: Budget,
 }
 
-/// Where a suite stands.
+/// Progress of a suite.
 #[derive(Clone, Debug)]
 pub struct Standing<'a> {
-    /// Runs that are finished.
+    /// Number of finished runs.
     pub finished: usize,
-    /// All runs.
+    /// Number of all runs.
     pub total: usize,
     /// The run that started or ended last.
     pub spec: &'a Spec,
-    /// Its outcome, when it ended.
+    /// Its outcome, if it has ended.
     pub outcome: Option<&'a Outcome>,
-    /// Seconds left, guessed from like runs.
+    /// Remaining seconds, estimated from similar runs.
     pub seconds_left: Option<f64>,
 }
 
-/// Follows a suite, and may stop it.
+/// Observes a suite and may stop it.
 pub trait RunWatch: Sync {
     /// A run started or ended.
     fn standing(&self, standing: &Standing<'_>);
 
-    /// Whether to stop. Asked many times a second.
+    /// Whether to stop. Called many times a second.
     fn cancelled(&self) -> bool;
 }
 
-/// What all workers share.
+/// The state that all workers share.
 struct RunnerState {
     queue: VecDeque<Spec>,
     records: Records,
-    /// Cells with a run over budget: what that was.
+    /// Cells with a run over budget, and the reason.
     over: BTreeMap<String, (Status, u64)>,
     finished: usize,
-    /// When the runs under way began, by key.
+    /// Start of the current runs, by key.
     running: BTreeMap<String, (Spec, Instant)>,
     failure: Option<Error>,
 }
 
-/// Runs what is not finished yet, and returns all records.
+/// Runs the unfinished runs and returns all records.
 ///
 /// # Errors
 /// When the records cannot be written, no process can be started, or the watch cancels.
@@ -142,7 +142,7 @@ fn is_over(status: Status) -> bool {
 struct Driver<'a> {
     suite: &'a Suite,
     plan: &'a RunPlan,
-    /// What the data sets are, by name.
+    /// The data sets by name.
     sources: &'a BTreeMap<String, String>,
     options: &'a RunnerOptions,
     watch: &'a dyn RunWatch,
@@ -150,7 +150,7 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Takes runs from the queue until it is empty or something failed.
+    /// Takes runs from the queue until it is empty or a run fails.
     fn work(&self) {
         while let Some(spec) = self.next() {
             let result = self.one(&spec).and_then(|outcome| self.keep(spec, outcome));
@@ -170,11 +170,11 @@ impl Driver<'_> {
         let mut shared = self.lock();
         let spec = shared.queue.pop_front()?;
         shared.running.insert(spec.key(), (spec.clone(), Instant::now()));
-        self.tell(&shared, &spec, None);
+        self.report(&shared, &spec, None);
         Some(spec)
     }
 
-    fn tell(&self, shared: &RunnerState, spec: &Spec, outcome: Option<&Outcome>) {
+    fn report(&self, shared: &RunnerState, spec: &Spec, outcome: Option<&Outcome>) {
         self.watch.standing(&Standing {
             finished: shared.finished,
             total: self.plan.runs.len(),
@@ -191,7 +191,7 @@ impl Driver<'_> {
         }
         shared.finished += 1;
         shared.running.remove(&spec.key());
-        self.tell(&shared, &spec, Some(&outcome));
+        self.report(&shared, &spec, Some(&outcome));
         let source = self.sources.get(&spec.data).cloned().unwrap_or_default();
         shared.records.push(Record {
             spec,
@@ -280,8 +280,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether all is to stop. The signal that ended a process may be on its way to this one as well; where
-    /// it does not come, that process alone was stopped.
+    /// Whether to stop all runs. The signal that ended a process may reach this one a moment later. If it does
+    /// not, that process alone was stopped.
     fn is_cancelled(&self, code: Option<i32>) -> bool {
         let start = Instant::now();
         while code == Some(INTERRUPTED) && !self.watch.cancelled() && start.elapsed() < SIGNAL {
@@ -318,7 +318,7 @@ impl Driver<'_> {
     }
 }
 
-/// How a process came to its end.
+/// The end of a process.
 enum RunEnd {
     Exited(Option<i32>),
     OverTime(f64),
@@ -329,7 +329,7 @@ fn too_much(budget: Budget) -> String {
     format!("more than {}", machine::size(budget.bytes))
 }
 
-/// A finished run that held too much between two looks is over budget all the same.
+/// A finished run that used too much memory between two checks is over budget as well.
 fn within(outcome: Outcome, budget: Budget) -> Outcome {
     match outcome.peak_bytes {
         Some(peak) if outcome.status == Status::Done && peak > budget.bytes => Outcome {
@@ -342,7 +342,7 @@ fn within(outcome: Outcome, budget: Budget) -> Outcome {
     }
 }
 
-/// All that a process writes, read while it runs.
+/// Output of a process, read while it runs.
 fn reader(
     stream: Option<impl Read + Send + 'static>,
 ) -> Result<std::thread::JoinHandle<String>, Error> {
@@ -366,8 +366,8 @@ fn crashed(code: Option<i32>, message: &str) -> Outcome {
     Outcome::without_labels(Status::Crashed, reason)
 }
 
-/// Seconds that the queue and the runs under way will take: those of finished runs with the same settings, else
-/// of the same method on the same data, else of any on the same data, else of any.
+/// Estimated seconds of the queue and the current runs: those of finished runs with the same settings, otherwise
+/// of the same method on the same data, otherwise of any method on the same data, otherwise of any run.
 fn seconds_left(shared: &RunnerState, jobs: usize) -> Option<f64> {
     let mut means: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for record in shared.records.iter().filter(|record| record.outcome.status == Status::Done) {
@@ -390,7 +390,7 @@ fn seconds_left(shared: &RunnerState, jobs: usize) -> Option<f64> {
     Some(total / jobs.max(1) as f64)
 }
 
-/// What runs may be like, the most alike first.
+/// Kinds of similar runs, the most similar first.
 fn places(spec: &Spec) -> [String; 4] {
     let Spec { data, method, .. } = spec;
     [spec.cell(), format!("{data}|{method}"), data.clone(), String::new()]
