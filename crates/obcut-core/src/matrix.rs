@@ -44,13 +44,16 @@ impl<'a, T: Copy> DenseRef<'a, T> {
     }
 }
 
-/// Integers of either width, as SciPy keeps them.
+/// Integers of any of the usual widths, as SciPy and Rust keep them.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Ints<'a> {
     /// 32 bits.
     I32(&'a [i32]),
     /// 64 bits.
     I64(&'a [i64]),
+    /// As wide as an address.
+    Usize(&'a [usize]),
 }
 
 impl Ints<'_> {
@@ -59,6 +62,7 @@ impl Ints<'_> {
         match self {
             Self::I32(v) => v.len(),
             Self::I64(v) => v.len(),
+            Self::Usize(v) => v.len(),
         }
     }
 
@@ -72,9 +76,28 @@ impl Ints<'_> {
         match self {
             Self::I32(v) => i64::from(v[i]),
             Self::I64(v) => v[i],
+            Self::Usize(v) => i64::try_from(v[i]).unwrap_or(-1),
         }
     }
 }
+
+macro_rules! ints {
+    ($($variant:ident($type:ty)),+) => {$(
+        impl<'a> From<&'a [$type]> for Ints<'a> {
+            fn from(values: &'a [$type]) -> Self {
+                Self::$variant(values)
+            }
+        }
+
+        impl<'a> From<&'a Vec<$type>> for Ints<'a> {
+            fn from(values: &'a Vec<$type>) -> Self {
+                Self::$variant(values)
+            }
+        }
+    )+};
+}
+
+ints!(I32(i32), I64(i64), Usize(usize));
 
 /// A sparse matrix in compressed rows (CSR), borrowed. Columns of a row may come in any order;
 /// an entry given twice counts as the sum.
@@ -87,16 +110,27 @@ pub struct CsrRef<'a, T> {
 }
 
 impl<'a, T: Copy> CsrRef<'a, T> {
-    /// Wraps the three arrays of a CSR matrix: `offsets` (n_rows + 1), `columns` and `values`.
+    /// Wraps the three arrays of a CSR matrix: `offsets` (n_rows + 1), `columns` and `values`. Offsets and columns are
+    /// slices or vectors of `i32`, `i64` or `usize`.
+    ///
+    /// ```
+    /// use obcut_core::CsrRef;
+    ///
+    /// let (offsets, columns, values) = (vec![0, 1, 3], vec![2, 0, 2], [1.0, 4.0, 2.0]);
+    /// let rows = CsrRef::new(&offsets as &Vec<usize>, &columns as &Vec<i32>, &values, 3)?;
+    /// assert_eq!(rows.row(1).collect::<Vec<_>>(), [(0, 4.0), (2, 2.0)]);
+    /// # Ok::<(), obcut_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When offsets do not rise from 0 to the number of values, or a column is out of range.
     pub fn new(
-        offsets: Ints<'a>,
-        columns: Ints<'a>,
+        offsets: impl Into<Ints<'a>>,
+        columns: impl Into<Ints<'a>>,
         values: &'a [T],
         n_cols: usize,
     ) -> Result<Self, Error> {
+        let (offsets, columns) = (offsets.into(), columns.into());
         if columns.len() != values.len() {
             return Err(DataError::Csr(format!(
                 "{} column indices for {} values",
@@ -150,6 +184,7 @@ impl<'a, T: Copy> CsrRef<'a, T> {
             Ints::I64(c) => {
                 c[start..end].iter().zip(values).for_each(|(&c, &v)| visit(c as usize, v))
             }
+            Ints::Usize(c) => c[start..end].iter().zip(values).for_each(|(&c, &v)| visit(c, v)),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::params::check::check;
 use crate::params::{OBCut, Params};
 use crate::records::Trace;
 use crate::solver::{Solved, fit_whole};
-use crate::source::RowSource;
+use crate::source::{self, RowSource};
 use crate::warning::Warning;
 use obcut_core::error::Error;
 use obcut_core::matrix::{Rows, Samples};
@@ -145,7 +145,7 @@ pub fn fit_rows(
     if large::is_large(params, n_rows, n_cols) {
         return Ok(large::fit_source(source, weights, params, observer, store, saved)?.into());
     }
-    let all = source.read(0..n_rows)?;
+    let all = source::read(source, 0..n_rows)?;
     let Solved { rows, model, trace, notes } =
         fit_whole(&all.samples()?, weights, None, params, observer)?;
     store.rows(0, &rows)?;

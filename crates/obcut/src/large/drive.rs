@@ -18,7 +18,7 @@ use super::{Large, LargeFit, Next};
 use crate::model::Model;
 use crate::model::rule::RowScore;
 use crate::params::Params;
-use crate::source::RowSource;
+use crate::source::{self, RowSource};
 use obcut_core::block::BLOCK;
 use obcut_core::error::{DataError, Error, StateError};
 use obcut_core::matrix::{Csr, DenseRef, Matrix, Samples};
@@ -151,7 +151,7 @@ impl<'a> Drive<'a> {
         fail: &impl Fn(Error),
     ) {
         for piece in start..self.n_pieces() {
-            let read = source.read(self.range(piece));
+            let read = source::read(source, self.range(piece));
             if stop.load(Ordering::Relaxed) {
                 return;
             }
@@ -184,12 +184,6 @@ impl<'a> Drive<'a> {
                 let Ok((piece, rows)) = lock(receiver).recv() else { return Ok(false) };
                 let range = self.range(piece);
                 let samples = rows.samples()?;
-                if (samples.n_rows(), samples.n_cols()) != (range.len(), self.like.n_cols()) {
-                    let (n_rows, n_cols) = (samples.n_rows(), samples.n_cols());
-                    let source =
-                        format!("the source returned {n_rows} rows x {n_cols} columns").into();
-                    return Err(Error::Read { rows: range, source });
-                }
                 let weights = self.weights.map(|weights| &weights[range.clone()]);
                 let first = range.start as u64;
                 work(piece, &Piece { samples, weights, range: 0..range.len(), first })?;
@@ -256,7 +250,7 @@ impl<'a> Drive<'a> {
     fn gather(&self, rows: &[u64]) -> Result<Matrix, Error> {
         match &self.supply {
             Supply::Memory(samples) => Ok(taken(samples, rows)),
-            Supply::Source(source) => source.gather(rows),
+            Supply::Source(source) => source::gather(*source, rows),
         }
     }
 
