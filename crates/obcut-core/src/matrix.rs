@@ -116,8 +116,8 @@ impl<'a, T: Copy> CsrRef<'a, T> {
     /// ```
     /// use obcut_core::CsrRef;
     ///
-    /// let (offsets, columns, values) = (vec![0, 1, 3], vec![2, 0, 2], [1.0, 4.0, 2.0]);
-    /// let rows = CsrRef::new(&offsets as &Vec<usize>, &columns as &Vec<i32>, &values, 3)?;
+    /// let (offsets, columns): (Vec<usize>, Vec<i32>) = (vec![0, 1, 3], vec![2, 0, 2]);
+    /// let rows = CsrRef::new(&offsets, &columns, &[1.0, 4.0, 2.0], 3)?;
     /// assert_eq!(rows.row(1).collect::<Vec<_>>(), [(0, 4.0), (2, 2.0)]);
     /// # Ok::<(), obcut_core::Error>(())
     /// ```
