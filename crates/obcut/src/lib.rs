@@ -26,7 +26,7 @@ pub use cut::{BipartiteCut, CutParams, cut};
 pub use fit::{Fit, fit, fit_rows};
 pub use means::{KMeansFit, KMeansParams, k_means};
 pub use model::rule::RowScore;
-pub use model::{ClusterScores, Model, Prediction};
+pub use model::{ClusterScores, Model, Prediction, Predictor};
 #[doc(no_inline)]
 pub use obcut_core::{
     Csr, CsrRef, DataError, DenseRef, Error, Graph, Ints, Matrix, ModelError, Observer, ParamError,

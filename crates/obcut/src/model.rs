@@ -6,6 +6,7 @@
 
 mod file;
 mod prediction;
+mod predictor;
 pub(crate) mod rule;
 pub(crate) mod spread;
 
@@ -26,6 +27,7 @@ use obcut_core::parallel::Context;
 use obcut_core::table::Table;
 
 pub use prediction::{ClusterScores, Prediction};
+pub use predictor::Predictor;
 
 /// Everything that is needed to label new rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,6 +187,14 @@ impl Model {
     /// As [`Self::predict`].
     pub fn transform(&self, rows: &impl Rows) -> Result<Graph, Error> {
         self.on(rows)?.graph()
+    }
+
+    /// What labels single rows: prepared once, without threads.
+    ///
+    /// # Errors
+    /// When the model cannot be prepared.
+    pub fn predictor(&self) -> Result<Predictor<'_>, Error> {
+        Predictor::new(self)
     }
 
     /// All that the model can say of rows, with options.

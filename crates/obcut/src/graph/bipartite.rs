@@ -15,7 +15,7 @@ use crate::graph::kinds::{self, AnchorSet, LinkRow, Links};
 use crate::graph::layout::{Layout, Part};
 use crate::params::Params;
 use obcut_core::Graph;
-use obcut_core::block::{BLOCK, Points, Scratch};
+use obcut_core::block::{BLOCK, Block, Points, Scratch};
 use obcut_core::error::Error;
 use obcut_core::parallel::Context;
 use obcut_core::table::Table;
@@ -90,24 +90,52 @@ impl Builder {
             let rows = start..(start + BLOCK).min(range.end);
             let block = table.block(rows.clone(), points, &mut scratch);
             for r in 0..rows.len() {
-                row.columns.clear();
-                row.values.clear();
-                for linked in &self.parts {
-                    let Part { first, per_set, .. } = linked.part;
-                    for (i, set) in linked.sets.iter().enumerate() {
-                        let start = first + i * per_set;
-                        set.link(&block, r, start..start + per_set, &mut links);
-                        linked.keep(&links, &mut row);
-                    }
-                }
+                self.link(&block, r, &mut links, &mut row);
                 graph.push(&row.columns, &row.values);
             }
         }
         graph
     }
+
+    /// The row of B of a table with one row: the same bits as in a block, without most of its products where
+    /// rounding cannot matter.
+    pub fn build_one(&self, table: &Table<'_>, points: &Points) -> Graph {
+        let sets = || self.parts.iter().flat_map(|part| part.places().zip(&part.sets));
+        if table.is_sparse() || sets().any(|(_, set)| set.n_nearest().is_none()) {
+            return self.build_range(table, points, 0..1);
+        }
+        let nearest = sets().filter_map(|(place, set)| Some((place, set.n_nearest()?)));
+        let mut scratch = Scratch::default();
+        let Some(block) = table.certain_row(0, points, nearest, &mut scratch) else {
+            return self.build_range(table, points, 0..1);
+        };
+        let mut graph = Graph::empty(self.n_columns);
+        let mut row = Row::default();
+        self.link(&block, 0, &mut Links::new(), &mut row);
+        graph.push(&row.columns, &row.values);
+        graph
+    }
+
+    /// The links of a row of a block to all parts.
+    fn link(&self, block: &Block<'_>, r: usize, links: &mut Links, row: &mut Row) {
+        row.columns.clear();
+        row.values.clear();
+        for linked in &self.parts {
+            for (place, set) in linked.places().zip(&linked.sets) {
+                set.link(block, r, place, links);
+                linked.keep(links, row);
+            }
+        }
+    }
 }
 
 impl Linked {
+    /// The anchors of every set.
+    fn places(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let Part { first, per_set, n_sets, .. } = self.part;
+        (0..n_sets).map(move |set| first + set * per_set..first + (set + 1) * per_set)
+    }
+
     /// Keeps the largest links of a row to a set, rescaled to the weight of the set.
     fn keep(&self, links: &Links, row: &mut Row) {
         row.kept.clear();

@@ -27,6 +27,10 @@ impl Kind for Distance {
 }
 
 impl LinkRow for Ready {
+    fn n_nearest(&self) -> Option<usize> {
+        Some(self.n_candidates)
+    }
+
     fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut Links) {
         let Links { anchors: chosen, weights, near, distances, .. } = links;
         block.few_nearest(r, anchors, self.n_candidates, chosen);

@@ -29,6 +29,10 @@ impl Kind for Local {
 }
 
 impl LinkRow for Ready {
+    fn n_nearest(&self) -> Option<usize> {
+        Some(self.n_links)
+    }
+
     fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut Links) {
         let Links { anchors: chosen, weights, row, gram, linear, active, .. } = links;
         block.few_nearest(r, anchors, self.n_links, chosen);
