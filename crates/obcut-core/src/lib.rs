@@ -18,7 +18,7 @@ pub mod scaling;
 pub mod simplex;
 mod sparse;
 pub mod table;
-pub mod units;
+pub mod unique_rows;
 
 pub use error::{DataError, Error, ModelError, ParamError, StateError};
 pub use graph::Graph;

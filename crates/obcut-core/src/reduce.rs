@@ -13,7 +13,7 @@ use crate::matrix::DenseRef;
 use crate::parallel::Context;
 use crate::scaling::Scaling;
 use crate::table::Table;
-use crate::units::Units;
+use crate::unique_rows::UniqueRows;
 
 const RIDGE: f64 = 1e-12;
 /// Combination weights below this are rounding.
@@ -49,7 +49,7 @@ pub fn rotated(
     table: &Table<'_>,
     context: &Context<'_>,
 ) -> Result<Option<(Vec<f64>, usize)>, Error> {
-    let units = Units::new(table, None, context)?;
+    let units = UniqueRows::new(table, None, context)?;
     let mut reduced = match RankReduced::new(&table.subset(&units.first), context) {
         Ok(reduced) if reduced.spread <= SPREAD => reduced,
         Ok(_) | Err(Error::Numeric { .. }) => return Ok(None),

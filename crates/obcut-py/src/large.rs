@@ -88,7 +88,7 @@ fn nothing() -> Error {
 
 /// A fit of a large table in partitions, pass by pass.
 #[pyclass(module = "obcut._core")]
-pub struct PartitionedFit(Option<large::Large>);
+pub struct PartitionedFit(Option<large::OutOfCoreFit>);
 
 #[pymethods]
 impl PartitionedFit {
@@ -109,7 +109,7 @@ impl PartitionedFit {
         } else {
             DenseRef::<f64>::new(&[], 0, n_cols).map_err(raised)?.into()
         };
-        Ok(Self(Some(large::Large::new(&params, &like, n_rows).map_err(raised)?)))
+        Ok(Self(Some(large::OutOfCoreFit::new(&params, &like, n_rows).map_err(raised)?)))
     }
 
     /// The next step: ("pass", name, task), ("core", rows) or ("done",).
@@ -175,11 +175,11 @@ fn over() -> PyErr {
 }
 
 impl PartitionedFit {
-    fn inner(&self) -> PyResult<&large::Large> {
+    fn inner(&self) -> PyResult<&large::OutOfCoreFit> {
         self.0.as_ref().ok_or_else(over)
     }
 
-    fn inner_mut(&mut self) -> PyResult<&mut large::Large> {
+    fn inner_mut(&mut self) -> PyResult<&mut large::OutOfCoreFit> {
         self.0.as_mut().ok_or_else(over)
     }
 }

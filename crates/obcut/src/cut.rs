@@ -5,7 +5,7 @@
 //! without edges get the label of the largest cluster.
 
 use crate::model::column_labels;
-use crate::model::rule::{Rule, has_empty};
+use crate::model::rule::{DecisionRule, has_empty};
 use crate::params::AnchorWeights;
 use crate::records::StopReason;
 use crate::score::score;
@@ -149,7 +149,7 @@ fn cut_checked(
     }
     let (_, labels, turns, n_fragments) = best.expect("n_init > 0 was checked");
     debug_assert!(!has_empty(&labels, k));
-    let rule = Rule::at(&edges, &labels, &weights, &columns, k, &context)?;
+    let rule = DecisionRule::at(&edges, &labels, &weights, &columns, k, &context)?;
     let largest = crate::model::rule::best(&rule.sizes) as u32;
     let mut row_labels = vec![largest; n];
     keep.iter().zip(&labels).for_each(|(&i, &l)| row_labels[i] = l);

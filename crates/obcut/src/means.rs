@@ -9,7 +9,7 @@ use obcut_core::observer::{Observer, Stage};
 use obcut_core::parallel::Context;
 use obcut_core::random::Stream;
 use obcut_core::table::Table;
-use obcut_core::units::Units;
+use obcut_core::unique_rows::UniqueRows;
 
 /// Settings of [`k_means`].
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +93,7 @@ fn fitted(
     context.report(Stage::Prepare, 0, 0, None)?;
     let scaling = Scaling::fit(samples, None, params.scale, context)?;
     let all = Table::new(*samples, &scaling);
-    let units = Units::new(&all, None, context)?;
+    let units = UniqueRows::new(&all, None, context)?;
     if units.n() < k {
         return Err(DataError::TooFewDistinct { n_distinct: units.n(), n_clusters: k }.into());
     }

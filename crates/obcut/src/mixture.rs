@@ -1,7 +1,7 @@
 //! A mixture of Gaussians, fitted by expectation-maximisation (EM) from given labels.
 //!
 //! Every cluster has a weight, a mean and a full covariance. One row's worth of the pooled covariance is
-//! added to each, so that a small cluster has an invertible one. [`Mixture::fit`] also measures whether
+//! added to each, so that a small cluster has an invertible one. [`GaussianMixture::fit`] also measures whether
 //! the rows follow the model: under it, the squared Mahalanobis distance of a row to its cluster has a
 //! chi-squared distribution, and the Kolmogorov-Smirnov distance to that distribution is the misfit.
 
@@ -29,7 +29,7 @@ const BINS: usize = 512;
 
 /// A mixture of Gaussians.
 #[derive(Clone, Debug)]
-pub(crate) struct Mixture {
+pub(crate) struct GaussianMixture {
     d: usize,
     /// k × d.
     means: Vec<f64>,
@@ -43,8 +43,8 @@ pub(crate) struct Mixture {
     pub misfit: f64,
 }
 
-/// Sums over rows, each counted by its share in every cluster.
-struct Sums {
+/// MixtureSums over rows, each counted by its share in every cluster.
+struct MixtureSums {
     mass: Vec<f64>,
     /// k × d, of the differences from the centres.
     first: Vec<f64>,
@@ -55,7 +55,7 @@ struct Sums {
     bins: Vec<f64>,
 }
 
-impl Sums {
+impl MixtureSums {
     fn new(k: usize, d: usize) -> Self {
         Self {
             mass: vec![0.0; k],
@@ -102,7 +102,7 @@ impl Sums {
     }
 }
 
-impl Mixture {
+impl GaussianMixture {
     /// Fits a mixture to the rows from labels. `None` when a cluster vanishes or has no covariance, or when
     /// the model does not describe the rows at all.
     pub fn fit(
@@ -149,7 +149,7 @@ impl Mixture {
     }
 
     /// The likeliest mixture of sums about some centres.
-    fn maximise(sums: &Sums, centers: &[f64], d: usize, row_weight: f64) -> Option<Self> {
+    fn maximise(sums: &MixtureSums, centers: &[f64], d: usize, row_weight: f64) -> Option<Self> {
         let k = sums.mass.len();
         let total: f64 = sums.mass.iter().sum();
         if sums.mass.iter().any(|&mass| mass < row_weight) {
@@ -196,13 +196,13 @@ impl Mixture {
     }
 
     /// The sums of all rows by their shares in the clusters.
-    fn expect(&self, rows: &Weighted<'_, '_>, context: &Context<'_>) -> Result<Sums, Error> {
+    fn expect(&self, rows: &Weighted<'_, '_>, context: &Context<'_>) -> Result<MixtureSums, Error> {
         let (k, d) = (self.levels.len(), self.d);
         let gamma = ChiSquared::new(d);
-        let mut all = Sums::new(k, d);
+        let mut all = MixtureSums::new(k, d);
         let part = |range: std::ops::Range<usize>| {
-            let mut sums = Sums::new(k, d);
-            let mut work = Work::new(k, d);
+            let mut sums = MixtureSums::new(k, d);
+            let mut work = MixtureWork::new(k, d);
             for i in range {
                 rows.table.row(i, &mut work.row);
                 let top = self.densities(&mut work);
@@ -233,7 +233,7 @@ impl Mixture {
     pub fn labels(&self, table: &Table<'_>, context: &Context<'_>) -> Result<Vec<u32>, Error> {
         let mut labels = vec![0u32; table.n()];
         context.map_into(table.n(), &mut labels, 1, |range, out| {
-            let mut work = Work::new(self.levels.len(), self.d);
+            let mut work = MixtureWork::new(self.levels.len(), self.d);
             for (i, label) in range.zip(out) {
                 table.row(i, &mut work.row);
                 let top = self.densities(&mut work);
@@ -245,7 +245,7 @@ impl Mixture {
     }
 
     /// Log-densities and squared distances of the row in `work` by cluster; the largest density.
-    fn densities(&self, work: &mut Work) -> f64 {
+    fn densities(&self, work: &mut MixtureWork) -> f64 {
         let d = self.d;
         let mut top = f64::NEG_INFINITY;
         for (j, level) in self.levels.iter().enumerate() {
@@ -267,14 +267,14 @@ impl Mixture {
 }
 
 /// Buffers for a row.
-struct Work {
+struct MixtureWork {
     row: Vec<f64>,
     difference: Vec<f64>,
     squares: Vec<f64>,
     densities: Vec<f64>,
 }
 
-impl Work {
+impl MixtureWork {
     fn new(k: usize, d: usize) -> Self {
         let zeros = |n: usize| vec![0.0; n];
         Self { row: zeros(d), difference: zeros(d), squares: zeros(k), densities: zeros(k) }
@@ -288,11 +288,11 @@ fn by_labels(
     centers: &[f64],
     k: usize,
     context: &Context<'_>,
-) -> Result<Sums, Error> {
+) -> Result<MixtureSums, Error> {
     let d = rows.table.d();
-    let mut all = Sums::new(k, d);
+    let mut all = MixtureSums::new(k, d);
     let part = |range: std::ops::Range<usize>| {
-        let mut sums = Sums::new(k, d);
+        let mut sums = MixtureSums::new(k, d);
         let mut row = vec![0.0; d];
         for i in range {
             let j = labels[i] as usize;
@@ -474,7 +474,7 @@ mod tests {
         with_rows(&x, 2, &[1.0; 300], |rows, context| {
             let zero = vec![0.0; 6];
             let sums = by_labels(rows, &data.labels, &zero, 3, context).unwrap();
-            let mixture = Mixture::maximise(&sums, &zero, 2, 1e-9).unwrap();
+            let mixture = GaussianMixture::maximise(&sums, &zero, 2, 1e-9).unwrap();
             let covariance = |j: usize| {
                 // The inverse of W'W.
                 let w = &mixture.whiteners[4 * j..4 * j + 4];
@@ -514,8 +514,8 @@ mod tests {
                 (0..4).min_by(closer).unwrap() as u32
             };
             let start: Vec<u32> = x.chunks_exact(2).map(nearest).collect();
-            let found = Mixture::fit(rows, &start, 4, 1.0, context).unwrap().unwrap();
-            let exact = Mixture::fit(rows, &data.labels, 4, 1.0, context).unwrap().unwrap();
+            let found = GaussianMixture::fit(rows, &start, 4, 1.0, context).unwrap().unwrap();
+            let exact = GaussianMixture::fit(rows, &data.labels, 4, 1.0, context).unwrap().unwrap();
             assert!((found.likelihood - exact.likelihood).abs() < 1e-3);
             assert!(found.misfit < 0.03, "{}", found.misfit);
             let labels = found.labels(rows.table, context).unwrap();
@@ -530,7 +530,7 @@ mod tests {
         let data = synthetic::moons(1000, 0.05, 1);
         let x = values(&data);
         with_rows(&x, 2, &[1.0; 1000], |rows, context| {
-            let found = Mixture::fit(rows, &data.labels, 2, 1.0, context).unwrap();
+            let found = GaussianMixture::fit(rows, &data.labels, 2, 1.0, context).unwrap();
             assert!(found.is_none_or(|m| m.misfit > 0.06));
         });
     }
@@ -548,7 +548,7 @@ mod tests {
             copies(&|i| vec![f64::from(data.labels[i])]).iter().map(|&l| l as u32).collect();
         let fit = |x: &[f64], weights: &[f64], labels: &[u32]| {
             with_rows(x, 3, weights, |rows, context| {
-                Mixture::fit(rows, labels, 2, 1.0, context).unwrap().unwrap()
+                GaussianMixture::fit(rows, labels, 2, 1.0, context).unwrap().unwrap()
             })
         };
         let weighted = fit(&x, &weights, &data.labels);

@@ -11,9 +11,9 @@ pub(crate) mod rule;
 pub(crate) mod spread;
 
 use crate::graph::bipartite::Builder;
-use crate::graph::layout::Layout;
-use crate::model::rule::{RowScore, Rule, best};
-use crate::model::spread::{Judge, Seen, Spread, Work};
+use crate::graph::layout::GraphLayout;
+use crate::model::rule::{DecisionRule, RowScore, best};
+use crate::model::spread::{JudgeWork, RowJudge, Seen, Spread};
 use crate::params::{Params, Scale};
 use crate::records::Explanation;
 use obcut_core::Graph;
@@ -37,10 +37,10 @@ pub struct Model {
     pub(crate) scaling: Scaling,
     /// First anchors, M × d in the scaled space, one set after the other.
     pub(crate) anchors: Vec<f64>,
-    pub(crate) layout: Layout,
+    pub(crate) layout: GraphLayout,
     /// Absolute ridge of the row problem.
     pub(crate) ridge: f64,
-    pub(crate) rule: Rule,
+    pub(crate) rule: DecisionRule,
     /// Training rows that the learning loop put elsewhere than the rule would: their keys, ascending,
     /// and labels. Empty unless anchors or graph were learned.
     pub(crate) exceptions: Vec<(u64, u32)>,
@@ -223,7 +223,7 @@ impl Model {
         context: &Context<'_>,
     ) -> Result<Vec<RowScore>, Error> {
         let mut rows = vec![NO_SCORE; table.n()];
-        let judge = Judge::new(self, table);
+        let judge = RowJudge::new(self, table);
         self.visit_table(table, context, &mut rows, 1, |seen, work, out| {
             out[0] = judge.score(seen, work);
         })?;
@@ -240,10 +240,10 @@ impl Model {
         if self.prototypes.is_some() {
             return self.explain_table(table, context);
         }
-        let (judge, labeller) = (Judge::new(self, table), self.rule.labeller());
+        let (judge, labeller) = (RowJudge::new(self, table), self.rule.labeller());
         let mut rows = vec![NO_SCORE; graph.n_rows()];
         context.map_into(graph.n_rows(), &mut rows, 1, |range, out| {
-            let (mut gains, mut work) = (vec![0.0; self.n_clusters()], Work::default());
+            let (mut gains, mut work) = (vec![0.0; self.n_clusters()], JudgeWork::default());
             for (i, out) in range.zip(out) {
                 labeller.gains(graph.row(i), &mut gains);
                 self.except(keys[i], &mut gains);
@@ -285,13 +285,13 @@ impl Model {
         context: &Context<'_>,
         out: &mut [T],
         stride: usize,
-        visit: impl Fn(&Seen<'_>, &mut Work, &mut [T]) + Sync,
+        visit: impl Fn(&Seen<'_>, &mut JudgeWork, &mut [T]) + Sync,
     ) -> Result<(), Error> {
         let k = self.n_clusters();
         if let Some(prototypes) = &self.prototypes {
             let points = table.points(prototypes.clone());
             context.map_into(table.n(), out, stride, |range, out| {
-                let mut work = Work::default();
+                let mut work = JudgeWork::default();
                 for (i, out) in range.zip(out.chunks_exact_mut(stride)) {
                     let gains = nearest_point(table, i, &points);
                     visit(
@@ -309,7 +309,7 @@ impl Model {
         context.map_into(table.n(), out, stride, |range, out| {
             let part = builder.build_range(table, &points, range.clone());
             let (mut gains, mut scratch) = (vec![0.0; k], Scratch::default());
-            let mut work = Work::default();
+            let mut work = JudgeWork::default();
             for (i, out) in out.chunks_exact_mut(stride).enumerate() {
                 labeller.gains(part.row(i), &mut gains);
                 if !self.exceptions.is_empty() {
@@ -333,12 +333,12 @@ impl Model {
 }
 
 /// Cluster of every column of the graph: the largest gain that an edge to it brings.
-pub(crate) fn column_labels(rule: &Rule) -> Vec<u32> {
+pub(crate) fn column_labels(rule: &DecisionRule) -> Vec<u32> {
     column_gains(rule).chunks_exact(rule.n_clusters).map(|gains| best(gains) as u32).collect()
 }
 
 /// What an edge to a column gains for every cluster: H over the root of the cluster's size.
-fn column_gains(rule: &Rule) -> Vec<f64> {
+fn column_gains(rule: &DecisionRule) -> Vec<f64> {
     let slope: Vec<f64> =
         rule.sizes.iter().map(|&n| if n > 0.0 { 1.0 / n.sqrt() } else { 0.0 }).collect();
     (rule.embedding.chunks_exact(rule.n_clusters))

@@ -30,7 +30,7 @@ use obcut_core::observer::{Observer, Stage};
 use obcut_core::parallel::Context;
 use obcut_core::reduce::RankReduced;
 use obcut_core::table::Table;
-use obcut_core::units::Units;
+use obcut_core::unique_rows::UniqueRows;
 use plan::Plan;
 use problem::Problem;
 
@@ -94,7 +94,7 @@ fn distinct_rows(
     scaling: Option<&Scaling>,
     params: &Params,
     context: &Context<'_>,
-) -> Result<(Scaling, Vec<Sliver>, Units), Error> {
+) -> Result<(Scaling, Vec<Sliver>, UniqueRows), Error> {
     context.report(Stage::Prepare, 0, 0, None)?;
     let (scaling, narrow) = match scaling {
         Some(scaling) => (scaling.clone(), Vec::new()),
@@ -104,7 +104,7 @@ fn distinct_rows(
             (Scaling { double, ..found.0 }, found.1)
         }
     };
-    let units = Units::new(&Table::new(*samples, &scaling), weights, context)?;
+    let units = UniqueRows::new(&Table::new(*samples, &scaling), weights, context)?;
     Ok((scaling, narrow, units))
 }
 
@@ -178,7 +178,7 @@ fn given_anchors(params: &Params, scaling: &Scaling) -> Option<Vec<f64>> {
 }
 
 /// Given labels by unit: those of its first row.
-fn unit_labels(params: &Params, units: &Units) -> Option<Vec<u32>> {
+fn unit_labels(params: &Params, units: &UniqueRows) -> Option<Vec<u32>> {
     match &params.init {
         Init::Given(labels) => Some(units.first.iter().map(|&i| labels[i as usize]).collect()),
         _ => None,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use obcut::large::{self, Large, Next, NoStore, Partial, Piece, Store, Task};
+use obcut::large::{self, Next, NoStore, OutOfCoreFit, Partial, Piece, Store, Task};
 use obcut::metrics::{Average, nmi};
 use obcut::{
     Csr, DataError, DenseRef, Error, Fit, GraphKind, Learn, Matrix, Observer, Params, RowScore,
@@ -99,7 +99,7 @@ fn fitted(matrix: &Matrix, weights: Option<&[f64]>, params: &Params) -> Fit {
 /// Runs the passes on pieces that end at the rows given, merged from the last to the first.
 fn by_pieces(matrix: &Matrix, weights: Option<&[f64]>, params: &Params, ends: &[usize]) -> Fit {
     let samples = matrix.samples().unwrap();
-    let mut large = Large::new(params, &samples, matrix.n_rows()).unwrap();
+    let mut large = OutOfCoreFit::new(params, &samples, matrix.n_rows()).unwrap();
     loop {
         match large.next() {
             Next::Pass(task) => {
@@ -449,5 +449,5 @@ fn a_small_table_is_read_whole() {
     assert!(found.model() == whole.model());
     assert!(found.trace().large.is_none());
     let empty: Samples<'_> = DenseRef::<f64>::new(&[], 0, 3).unwrap().into();
-    assert!(Large::new(&params(3), &empty, 0).is_err());
+    assert!(OutOfCoreFit::new(&params(3), &empty, 0).is_err());
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::values;
 
 /// Heading of the options in this module.
-const LARGE: &str = "Large tables";
+const LARGE: &str = "OutOfCoreFit tables";
 
 /// Options for reading a large table.
 #[derive(Args, Clone, Debug, Default)]

@@ -10,14 +10,14 @@ use crate::parallel::Context;
 use crate::random::Stream;
 
 /// When a clock rings, the key of its row, and the row.
-type Clock = (f64, u64, u32);
+type SeedClock = (f64, u64, u32);
 /// No clock at all.
-const SILENT: Clock = (f64::INFINITY, u64::MAX, u32::MAX);
+const SILENT: SeedClock = (f64::INFINITY, u64::MAX, u32::MAX);
 
 /// Puts the clock of a row, drawn by `u`, in the place of one that rings later; ties go to the lower
 /// key.
 #[inline(always)]
-fn ring(first: &mut Clock, u: f64, mass: f64, (key, row): (u64, u32)) {
+fn ring(first: &mut SeedClock, u: f64, mass: f64, (key, row): (u64, u32)) {
     // -ln u >= 1 - u: most rows are out without their logarithm.
     if mass <= 0.0 || (1.0 - u) * (1.0 - 1e-9) > first.0 * mass {
         return;
@@ -187,7 +187,7 @@ fn first_clock(
     (points, reach): (&Points, &[f64]),
     nearest: &mut [(f64, u32)],
     stream: Stream,
-) -> Clock {
+) -> SeedClock {
     let mut scratch = Scratch::default();
     let mut best = SILENT;
     let mut open: Vec<usize> = Vec::with_capacity(BLOCK);

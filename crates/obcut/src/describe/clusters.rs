@@ -41,13 +41,13 @@ pub(crate) fn clusters(
     k: usize,
     context: &Context<'_>,
 ) -> Result<Vec<ClusterInfo>, Error> {
-    let moments = Moments::new(samples, labels, weights, k, context)?;
+    let moments = FeatureMoments::new(samples, labels, weights, k, context)?;
     let mut rows = vec![0; k];
     labels.iter().for_each(|&l| rows[l as usize] += 1);
     Ok(moments.clusters(&rows, association))
 }
 
-impl Moments {
+impl FeatureMoments {
     /// The clusters, with their numbers of rows.
     pub fn clusters(&self, rows: &[usize], association: &[f64]) -> Vec<ClusterInfo> {
         let k = rows.len();
@@ -70,7 +70,7 @@ impl Moments {
 }
 
 /// Weighted sums of the features, by cluster and squared over all.
-pub(crate) struct Moments {
+pub(crate) struct FeatureMoments {
     pub d: usize,
     /// Taken off every value before it is squared, so that a large offset does not drown the spread:
     /// the first row of a dense table.
@@ -81,7 +81,7 @@ pub(crate) struct Moments {
     pub squares: Vec<f64>,
 }
 
-impl Moments {
+impl FeatureMoments {
     fn new(
         samples: &Samples<'_>,
         labels: &[u32],

@@ -9,7 +9,7 @@ use obcut_core::parallel::Context;
 use obcut_core::table::Table;
 
 /// A row with its squared distance to the mean of its cluster.
-type Near = (f64, u32);
+type NearRow = (f64, u32);
 
 impl Prediction<'_> {
     /// For every cluster the `count` rows nearest to its mean in the scaled space, the nearest first.
@@ -98,11 +98,11 @@ fn nearest(
     let d = table.d();
     let terms: Vec<(f64, f64)> =
         means.chunks_exact(d).map(|mean| (table.shared_product(mean), dot(mean, mean))).collect();
-    let mut best: Vec<Vec<Near>> = vec![Vec::new(); k];
+    let mut best: Vec<Vec<NearRow>> = vec![Vec::new(); k];
     context.fold(
         table.n(),
         |range| {
-            let mut best: Vec<Vec<Near>> = vec![Vec::new(); k];
+            let mut best: Vec<Vec<NearRow>> = vec![Vec::new(); k];
             let mut scratch = Scratch::default();
             for i in range {
                 let j = labels[i] as usize;
@@ -122,7 +122,7 @@ fn nearest(
 }
 
 /// Keeps the `count` smallest, in order; of equal ones the first row comes first.
-fn insert(best: &mut Vec<Near>, near: Near, count: usize) {
+fn insert(best: &mut Vec<NearRow>, near: NearRow, count: usize) {
     let at = best.partition_point(|b| b.0.total_cmp(&near.0).then(b.1.cmp(&near.1)).is_lt());
     if at < count {
         best.insert(at, near);

@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use crate::graph::kinds::{self, AnchorSet, LinkRow, Links};
-use crate::graph::layout::{Layout, Part};
+use crate::graph::kinds::{self, AnchorSet, LinkRow, RowLinks};
+use crate::graph::layout::{GraphBlock, GraphLayout};
 use crate::params::Params;
 use obcut_core::Graph;
 use obcut_core::block::{BLOCK, Block, Points, Scratch};
@@ -31,10 +31,10 @@ pub(crate) struct Builder {
 
 /// A part made ready for use.
 struct Linked {
-    part: Part,
+    part: GraphBlock,
     /// Its first column.
     base: usize,
-    /// Links of a row to a set.
+    /// RowLinks of a row to a set.
     n_links: usize,
     /// The sets.
     sets: Vec<Box<dyn LinkRow>>,
@@ -49,10 +49,10 @@ struct Row {
 }
 
 impl Builder {
-    pub fn new(params: &Params, layout: &Layout, points: &Points, ridge: f64) -> Self {
+    pub fn new(params: &Params, layout: &GraphLayout, points: &Points, ridge: f64) -> Self {
         let d = points.values.len() / points.n;
         let mut n_columns = 0;
-        let linked = |&part: &Part| {
+        let linked = |&part: &GraphBlock| {
             let kind = kinds::of(part.kind).expect("a part links rows to anchors");
             let n_links = part.links.unwrap_or(params.n_neighbors).max(1);
             let anchors = part.first * d..(part.first + part.n_anchors()) * d;
@@ -85,7 +85,7 @@ impl Builder {
     pub fn build_range(&self, table: &Table<'_>, points: &Points, range: Range<usize>) -> Graph {
         let mut graph = Graph::empty(self.n_columns);
         let mut scratch = Scratch::default();
-        let (mut links, mut row) = (Links::new(), Row::default());
+        let (mut links, mut row) = (RowLinks::new(), Row::default());
         for start in range.clone().step_by(BLOCK) {
             let rows = start..(start + BLOCK).min(range.end);
             let block = table.block(rows.clone(), points, &mut scratch);
@@ -111,13 +111,13 @@ impl Builder {
         };
         let mut graph = Graph::empty(self.n_columns);
         let mut row = Row::default();
-        self.link(&block, 0, &mut Links::new(), &mut row);
+        self.link(&block, 0, &mut RowLinks::new(), &mut row);
         graph.push(&row.columns, &row.values);
         graph
     }
 
     /// The links of a row of a block to all parts.
-    fn link(&self, block: &Block<'_>, r: usize, links: &mut Links, row: &mut Row) {
+    fn link(&self, block: &Block<'_>, r: usize, links: &mut RowLinks, row: &mut Row) {
         row.columns.clear();
         row.values.clear();
         for linked in &self.parts {
@@ -132,12 +132,12 @@ impl Builder {
 impl Linked {
     /// The anchors of every set.
     fn places(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let Part { first, per_set, n_sets, .. } = self.part;
+        let GraphBlock { first, per_set, n_sets, .. } = self.part;
         (0..n_sets).map(move |set| first + set * per_set..first + (set + 1) * per_set)
     }
 
     /// Keeps the largest links of a row to a set, rescaled to the weight of the set.
-    fn keep(&self, links: &Links, row: &mut Row) {
+    fn keep(&self, links: &RowLinks, row: &mut Row) {
         row.kept.clear();
         for (&m, &b) in links.anchors.iter().zip(&links.weights) {
             if b > EDGE {
@@ -148,7 +148,7 @@ impl Linked {
         row.kept.truncate(self.n_links);
         row.kept.sort_by_key(|p| p.1);
         let total: f64 = row.kept.iter().map(|p| p.0).sum();
-        let Part { first, n_sets, weight, .. } = self.part;
+        let GraphBlock { first, n_sets, weight, .. } = self.part;
         for &(b, m) in &row.kept {
             row.columns.push((m as usize - first + self.base) as u32);
             row.values.push(b / total / n_sets as f64 * weight);
@@ -179,7 +179,7 @@ mod tests {
         let points = table.points(anchors.to_vec());
         let params = Params { graph: kind, n_neighbors: s, ..Params::new(2) };
         let context = Context::new(1, &Silent).unwrap();
-        let layout = Layout::single(kind, points.n / sets, sets);
+        let layout = GraphLayout::single(kind, points.n / sets, sets);
         Builder::new(&params, &layout, &points, 0.0).build(&table, &points, &context).unwrap()
     }
 
@@ -215,7 +215,7 @@ mod tests {
         let points = table.points(anchors.clone());
         let context = Context::new(1, &Silent).unwrap();
         for kind in [GraphKind::Distance, GraphKind::Local, GraphKind::Global] {
-            let mut layout = Layout::single(kind, 30, 1);
+            let mut layout = GraphLayout::single(kind, 30, 1);
             layout.0[0].links = Some(7);
             let params = Params { n_neighbors: 2, ..Params::new(2) };
             let builder = Builder::new(&params, &layout, &points, 0.0);

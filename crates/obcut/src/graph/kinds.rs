@@ -11,7 +11,7 @@ use obcut_core::block::Block;
 use obcut_core::simplex::{ActiveSet, Gradient};
 
 /// A kind of graph: how it is set up, and how it links rows.
-pub(crate) trait Kind: Sync {
+pub(crate) trait AnchorGraph: Sync {
     /// Default number of anchors in a set for `n` distinct rows: as many as the graph bears, see
     /// `docs/anchors.md`.
     fn n_anchors(&self, n: usize) -> usize;
@@ -38,17 +38,17 @@ pub(crate) struct AnchorSet<'a> {
     pub n: usize,
     /// Number of features.
     pub d: usize,
-    /// Links of a row.
+    /// RowLinks of a row.
     pub n_links: usize,
     /// Absolute ridge of the row problem.
     pub ridge: f64,
 }
 
-/// Links rows to the anchors of a set.
+/// RowLinks rows to the anchors of a set.
 pub(crate) trait LinkRow: Send + Sync {
     /// Finds the anchors that row `r` of the block is linked to, and their weights: `links.anchors` and
     /// `links.weights`. They depend on the row alone.
-    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut Links);
+    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut RowLinks);
 
     /// How many nearest anchors it takes from a dense block, if it takes no products besides.
     fn n_nearest(&self) -> Option<usize> {
@@ -57,7 +57,7 @@ pub(crate) trait LinkRow: Send + Sync {
 }
 
 /// The links of a row, and buffers of one thread to find them.
-pub(crate) struct Links {
+pub(crate) struct RowLinks {
     pub anchors: Vec<u32>,
     pub weights: Vec<f64>,
     near: Vec<(f64, u32)>,
@@ -69,7 +69,7 @@ pub(crate) struct Links {
     gradient: Gradient,
 }
 
-impl Links {
+impl RowLinks {
     pub fn new() -> Self {
         Self {
             anchors: Vec::new(),
@@ -86,7 +86,7 @@ impl Links {
 }
 
 /// The kind of a name; none for names that stand for a choice, or for links between rows.
-pub(crate) fn of(kind: GraphKind) -> Option<&'static dyn Kind> {
+pub(crate) fn of(kind: GraphKind) -> Option<&'static dyn AnchorGraph> {
     match kind {
         GraphKind::Global => Some(&global::Global),
         GraphKind::Local => Some(&local::Local),

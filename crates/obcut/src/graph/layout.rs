@@ -12,7 +12,7 @@ use obcut_core::Graph;
 
 /// One kind of links to a stretch of the anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct GraphBlock {
     /// One of the kinds of links to anchors.
     pub kind: GraphKind,
     /// First of its anchors.
@@ -21,12 +21,12 @@ pub(crate) struct Part {
     pub n_sets: usize,
     /// Share of a row's weight that lies on this part.
     pub weight: f64,
-    /// Links of a row to a set, where they are not as many as the settings say.
+    /// RowLinks of a row to a set, where they are not as many as the settings say.
     #[serde(default)]
     pub links: Option<usize>,
 }
 
-impl Part {
+impl GraphBlock {
     /// Anchors over all sets.
     pub fn n_anchors(&self) -> usize {
         self.per_set * self.n_sets
@@ -35,16 +35,16 @@ impl Part {
 
 /// The parts of a graph, in the order of their columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Layout(pub Vec<Part>);
+pub(crate) struct GraphLayout(pub Vec<GraphBlock>);
 
-impl Layout {
+impl GraphLayout {
     /// A graph of one kind on all anchors.
     pub fn single(kind: GraphKind, per_set: usize, n_sets: usize) -> Self {
-        Self(vec![Part { kind, first: 0, per_set, n_sets, weight: 1.0, links: None }])
+        Self(vec![GraphBlock { kind, first: 0, per_set, n_sets, weight: 1.0, links: None }])
     }
 
     pub fn n_columns(&self) -> usize {
-        self.0.iter().map(Part::n_anchors).sum()
+        self.0.iter().map(GraphBlock::n_anchors).sum()
     }
 
     /// Anchor of every column.
@@ -128,13 +128,13 @@ pub(crate) fn join(graphs: &[&Graph], share: f64) -> Graph {
 mod tests {
     use super::*;
 
-    fn part(kind: GraphKind, first: usize, per_set: usize, n_sets: usize) -> Part {
-        Part { kind, first, per_set, n_sets, weight: 0.5, links: None }
+    fn part(kind: GraphKind, first: usize, per_set: usize, n_sets: usize) -> GraphBlock {
+        GraphBlock { kind, first, per_set, n_sets, weight: 0.5, links: None }
     }
 
     #[test]
     fn unused_anchors_are_dropped_and_shared_ones_kept_once() {
-        let layout = Layout(vec![
+        let layout = GraphLayout(vec![
             part(GraphKind::Local, 4, 1, 2),
             part(GraphKind::Global, 4, 1, 2),
             part(GraphKind::Distance, 1, 2, 1),
@@ -151,15 +151,15 @@ mod tests {
     #[test]
     fn a_part_may_have_its_own_number_of_links_and_old_files_have_none() {
         let old = r#"{"kind":"distance","first":0,"per_set":4,"n_sets":1,"weight":1.0}"#;
-        let part: Part = serde_json::from_str(old).unwrap();
+        let part: GraphBlock = serde_json::from_str(old).unwrap();
         assert_eq!(part.links, None);
         // States are written without names, so that every field must be there.
         for links in [None, Some(40)] {
-            let part = Part { links, ..part };
+            let part = GraphBlock { links, ..part };
             let bytes = postcard::to_allocvec(&part).unwrap();
-            assert_eq!(postcard::from_bytes::<Part>(&bytes).unwrap(), part);
+            assert_eq!(postcard::from_bytes::<GraphBlock>(&bytes).unwrap(), part);
         }
-        let fits = |links| Layout(vec![Part { links, ..part }]).fits(4);
+        let fits = |links| GraphLayout(vec![GraphBlock { links, ..part }]).fits(4);
         assert!(fits(None) && fits(Some(40)) && !fits(Some(0)));
     }
 

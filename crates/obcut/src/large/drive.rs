@@ -10,11 +10,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::round::Labels;
+use super::round::PassLabels;
 use super::store::{InMemory, Store, lock};
 use super::sums::STRETCH;
-use super::task::{Partial, Piece, Ready, Task, from_bytes, to_bytes};
-use super::{Large, LargeFit, Next};
+use super::task::{Partial, Piece, ReadyTask, Task, from_bytes, to_bytes};
+use super::{LargeFit, Next, OutOfCoreFit};
 use crate::model::Model;
 use crate::model::rule::RowScore;
 use crate::params::Params;
@@ -193,7 +193,7 @@ impl<'a> Drive<'a> {
     }
 
     /// One pass over all rows, from where it stood.
-    fn pass(&self, large: &Large, task: &Task, from: Merged) -> Result<Partial, Error> {
+    fn pass(&self, large: &OutOfCoreFit, task: &Task, from: Merged) -> Result<Partial, Error> {
         let ready = task.ready(&self.like);
         let start = from.due;
         let merged = Mutex::new(from);
@@ -227,7 +227,7 @@ impl<'a> Drive<'a> {
 
     fn run_piece(
         &self,
-        ready: &Ready<'_>,
+        ready: &ReadyTask<'_>,
         task: &Task,
         piece: &Piece<'_>,
     ) -> Result<Partial, Error> {
@@ -240,7 +240,7 @@ impl<'a> Drive<'a> {
         Ok(partial)
     }
 
-    fn save(&self, large: &Large, merged: &Merged) -> Result<(), Error> {
+    fn save(&self, large: &OutOfCoreFit, merged: &Merged) -> Result<(), Error> {
         let (due, partial) = (merged.due, merged.partial.as_ref());
         let state = (large.to_bytes()?, self.piece_rows, due, partial, hash(self.weights));
         self.store.save(&to_bytes(&state)?)
@@ -255,7 +255,7 @@ impl<'a> Drive<'a> {
     }
 
     /// All passes until the end.
-    fn run(&self, mut large: Large, mut from: Merged) -> Result<LargeFit, Error> {
+    fn run(&self, mut large: OutOfCoreFit, mut from: Merged) -> Result<LargeFit, Error> {
         let mut seconds = [0.0; 2];
         loop {
             match large.next() {
@@ -350,7 +350,7 @@ pub(crate) fn fit_samples(
     let store = InMemory::new(n);
     let supply = Supply::Memory(*samples);
     let drive = Drive::new(supply, *samples, weights, params.threads, observer, &store)?;
-    let large = Large::new(params, samples, n)?;
+    let large = OutOfCoreFit::new(params, samples, n)?;
     let found = drive.run(large, Merged::default())?;
     Ok((store.finish(), found))
 }
@@ -378,7 +378,7 @@ pub(crate) fn fit_source(
     let like = like(source)?;
     let supply = Supply::Source(source);
     let mut drive = Drive::new(supply, like, weights, params.threads, observer, store)?;
-    let mut large = Large::new(params, &like, n)?;
+    let mut large = OutOfCoreFit::new(params, &like, n)?;
     let mut from = Merged::default();
     if let Some(saved) = saved {
         let (state, piece_rows, due, partial, of): (Vec<u8>, usize, usize, _, u64) =
@@ -393,7 +393,7 @@ pub(crate) fn fit_source(
     drive.run(large, from)
 }
 
-/// Labels rows that are read piece by piece, in memory that does not grow with their number.
+/// PassLabels rows that are read piece by piece, in memory that does not grow with their number.
 ///
 /// # Errors
 /// As [`Model::predict`], and when rows cannot be read or the store fails.
@@ -413,7 +413,7 @@ pub fn predict_rows(
     }
     let like = like(source)?;
     let drive = Drive::new(Supply::Source(source), like, None, threads, observer, store)?;
-    let labels = Labels::new(model, &like);
+    let labels = PassLabels::new(model, &like);
     let done = AtomicUsize::new(0);
     drive.each_piece(0, |_, piece| {
         normalize::check_row_by_row(&piece.samples).map_err(|error| moved(error, piece.first))?;

@@ -12,7 +12,7 @@
 //! | scale  | only for scalings that need the means first              | the same                    |
 //! | round  | links to the anchors, labels, sums for the next rule      | M × k + k × d numbers       |
 //!
-//! [`Large`] says what comes next, a [`Task`] does it with one piece of the rows, and [`Partial`]s are
+//! [`OutOfCoreFit`] says what comes next, a [`Task`] does it with one piece of the rows, and [`Partial`]s are
 //! merged. Who runs the tasks is left open: threads (`fit_samples`), files ([`crate::fit_rows`]), other
 //! machines. Merging is exact (`sums.rs`), so they all give the same bits, in any order and for any
 //! cut into pieces.
@@ -20,7 +20,7 @@
 mod drive;
 mod round;
 mod scan;
-mod sketch;
+mod bottom_k;
 mod store;
 mod sums;
 mod task;
@@ -30,10 +30,10 @@ use serde::{Deserialize, Serialize};
 pub use drive::predict_rows;
 pub(crate) use drive::{fit_samples, fit_source};
 pub use store::{InMemory, NoStore, Store};
-pub use task::{Partial, Piece, Ready, Task};
+pub use task::{Partial, Piece, ReadyTask, Task};
 
 use crate::model::Model;
-use crate::model::rule::Rule;
+use crate::model::rule::DecisionRule;
 use crate::params::check::check;
 use crate::params::{Init, Params, Scale};
 use crate::records::{LargeTrace, Trace};
@@ -49,9 +49,9 @@ use obcut_core::normalize::{self, Columns, Scaling};
 use obcut_core::observer::{Observer, Silent};
 use obcut_core::parallel::Context;
 use obcut_core::random::{Stream, mix};
-use round::{RoundTask, Scope};
+use round::{LabelPassTask, Scope};
 use scan::{ScanTask, SecondTask};
-use task::{Found, Kind, mixed};
+use task::{PassResult, TaskKind, mixed};
 
 /// Numbers in a core, and rows, by default.
 const CORE_NUMBERS: usize = 1 << 27;
@@ -112,13 +112,13 @@ pub fn is_large(params: &Params, n_rows: usize, n_cols: usize) -> bool {
 /// A fit of a large table, pass by pass.
 ///
 /// ```
-/// use obcut::large::{Large, Next, Piece};
+/// use obcut::large::{OutOfCoreFit, Next, Piece};
 /// use obcut::{Params, Silent, synthetic};
 ///
 /// let blobs = synthetic::blobs(3000, 4, 3, 0.05, 1);
 /// let samples = blobs.matrix.samples()?;
 /// let params = Params { core_rows: Some(500), ..Params::new(3) };
-/// let mut large = Large::new(&params, &samples, 3000)?;
+/// let mut large = OutOfCoreFit::new(&params, &samples, 3000)?;
 /// let piece = |range| Piece { samples, weights: None, range, first: 0 };
 /// loop {
 ///     match large.next() {
@@ -144,29 +144,29 @@ pub fn is_large(params: &Params, n_rows: usize, n_cols: usize) -> bool {
 /// # Ok::<(), obcut::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Large {
+pub struct OutOfCoreFit {
     params: Params,
     n_rows: usize,
     n_cols: usize,
     single: bool,
     sparse: bool,
-    state: State,
+    state: FitState,
 }
 
 /// What a fit of a large table needs next.
 #[derive(Debug)]
 pub enum Next<'l> {
-    /// This task, on all rows; then [`Large::take`].
+    /// This task, on all rows; then [`OutOfCoreFit::take`].
     Pass(&'l Task),
-    /// These rows, ascending; then [`Large::take_core`].
+    /// These rows, ascending; then [`OutOfCoreFit::take_core`].
     Core(Vec<u64>),
-    /// Nothing: [`Large::finish`].
+    /// Nothing: [`OutOfCoreFit::finish`].
     Done,
 }
 
 /// What is known so far; it can be kept as bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct State {
+struct FitState {
     step: Step,
     passes: usize,
     /// Links and weights of the core, to see what a new rule would change.
@@ -192,9 +192,9 @@ enum Step {
         scan: Facts,
     },
     /// With the rule of the round before.
-    Round {
+    LabelPass {
         task: Task,
-        before: Option<Rule>,
+        before: Option<DecisionRule>,
         is_last: bool,
     },
     Done(Box<Model>),
@@ -218,7 +218,7 @@ struct Facts {
 /// The end of a fit of a large table; labels are given to those who asked for them in the rounds.
 #[derive(Clone, Debug)]
 pub struct LargeFit {
-    /// Labels any rows.
+    /// PassLabels any rows.
     pub model: Model,
     /// Values and seconds of the core, and how the table was read.
     pub trace: Trace,
@@ -238,7 +238,7 @@ impl Facts {
     }
 }
 
-impl Large {
+impl OutOfCoreFit {
     /// A fit of `n_rows` rows like those given, of which there may be none.
     ///
     /// # Errors
@@ -256,13 +256,13 @@ impl Large {
         }
         let share = MARGIN * core_rows as f64 / n_rows as f64;
         let cap = if share < 1.0 { (share * 2f64.powi(64)) as u64 } else { u64::MAX };
-        let task = Task(Kind::Scan(ScanTask {
+        let task = Task(TaskKind::Scan(ScanTask {
             limit: normalize::limit(single, params.scaling()),
             core_rows,
             cap,
             stream: Stream::new(params.seed).named("core"),
         }));
-        let state = State {
+        let state = FitState {
             step: Step::Pass(task),
             passes: 0,
             core: (Graph::empty(0), Vec::new()),
@@ -279,7 +279,7 @@ impl Large {
     /// What comes next.
     pub fn next(&self) -> Next<'_> {
         match &self.state.step {
-            Step::Pass(task) | Step::Second { task, .. } | Step::Round { task, .. } => {
+            Step::Pass(task) | Step::Second { task, .. } | Step::LabelPass { task, .. } => {
                 Next::Pass(task)
             }
             Step::Core { scan, .. } => Next::Core(scan.rows.clone()),
@@ -305,8 +305,13 @@ impl Large {
         self.state.passes += 1;
         let step = std::mem::replace(&mut self.state.step, Step::Failed);
         self.state.step = match (step, partial.0) {
-            (Step::Pass(Task(Kind::Scan(task))), Found::Scan(scan)) => self.scanned(task, *scan)?,
-            (Step::Second { task: Task(Kind::Second(task)), scan }, Found::Second(sums)) => {
+            (Step::Pass(Task(TaskKind::Scan(task))), PassResult::Scan(scan)) => {
+                self.scanned(task, *scan)?
+            }
+            (
+                Step::Second { task: Task(TaskKind::Second(task)), scan },
+                PassResult::Second(sums),
+            ) => {
                 let mut second = task.values(&sums);
                 if !self.sparse && task.kind == Scale::Standard {
                     // Every entry of a dense table is stored: nothing is absent, not even by rounding.
@@ -316,8 +321,8 @@ impl Large {
                 Step::Core { scaling, scan }
             }
             (
-                Step::Round { task: Task(Kind::Round(task)), before, is_last },
-                Found::Round(round),
+                Step::LabelPass { task: Task(TaskKind::LabelPass(task)), before, is_last },
+                PassResult::LabelPass(round),
             ) => self.labelled(*task, before, is_last, &round)?,
             _ => return Err(mixed()),
         };
@@ -328,7 +333,7 @@ impl Large {
         let columns = scan.columns(task.limit)?;
         if scan.sketch.is_short() {
             // Many rows are equal: the core needs more of the hashes.
-            return Ok(Step::Pass(Task(Kind::Scan(ScanTask { cap: u64::MAX, ..task }))));
+            return Ok(Step::Pass(Task(TaskKind::Scan(ScanTask { cap: u64::MAX, ..task }))));
         }
         let kind = columns.kind(self.params.scaling());
         let largest_weight = scan.largest_weight;
@@ -354,7 +359,7 @@ impl Large {
         Ok(if second.size.is_empty() {
             Step::Core { scaling: columns.scaling(kind, second.mean, &[]), scan: facts }
         } else {
-            Step::Second { task: Task(Kind::Second(second)), scan: facts }
+            Step::Second { task: Task(TaskKind::Second(second)), scan: facts }
         })
     }
 
@@ -391,26 +396,29 @@ impl Large {
         let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
         let core = fit.model.on(rows)?.threads(self.params.threads).observer(observer).graph()?;
         self.state.core = (core, scan.weights.clone());
-        let task = RoundTask { model: fit.model, scope };
+        let task = LabelPassTask { model: fit.model, scope };
         self.state.notes = fit.notes;
         self.state.trace = fit.trace;
         self.state.trace.large =
             Some(LargeTrace { core_rows: scan.rows.len(), ..LargeTrace::default() });
         let is_last = task.model.prototypes.is_some();
-        let task = Task(Kind::Round(Box::new(task)));
-        self.state.step = Step::Round { task, before: None, is_last };
+        let task = Task(TaskKind::LabelPass(Box::new(task)));
+        self.state.step = Step::LabelPass { task, before: None, is_last };
         Ok(())
     }
 
     fn labelled(
         &mut self,
-        task: RoundTask,
-        before: Option<Rule>,
+        task: LabelPassTask,
+        before: Option<DecisionRule>,
         is_last: bool,
-        round: &round::Round,
+        round: &round::LabelPass,
     ) -> Result<Step, Error> {
-        let again = |model: Model, before: Option<Rule>, is_last: bool| Step::Round {
-            task: Task(Kind::Round(Box::new(RoundTask { model, scope: task.scope.clone() }))),
+        let again = |model: Model, before: Option<DecisionRule>, is_last: bool| Step::LabelPass {
+            task: Task(TaskKind::LabelPass(Box::new(LabelPassTask {
+                model,
+                scope: task.scope.clone(),
+            }))),
             before,
             is_last,
         };
@@ -433,7 +441,7 @@ impl Large {
     }
 
     /// What a new rule would change in the core: the share of its rows that move, and the rise of its cut.
-    fn change(&self, old: &Rule, new: &Rule) -> Result<(f64, f64), Error> {
+    fn change(&self, old: &DecisionRule, new: &DecisionRule) -> Result<(f64, f64), Error> {
         let context = Context::new(self.params.threads, &Silent)?;
         let (graph, weights) = &self.state.core;
         let (a, b) = (old.label(graph, &context)?, new.label(graph, &context)?);
@@ -482,7 +490,7 @@ impl Large {
     /// # Errors
     /// When the bytes are damaged, or of other settings or another table.
     pub fn resume(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let (fingerprint, state): (String, State) = task::from_bytes(bytes)?;
+        let (fingerprint, state): (String, FitState) = task::from_bytes(bytes)?;
         if fingerprint != self.fingerprint() {
             return Err(StateError::OtherFit.into());
         }

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::{Grid, STRETCH};
+use super::sums::{STRETCH, SumGrid};
 use super::task::{Piece, add};
-use crate::describe::clusters::Moments;
+use crate::describe::clusters::FeatureMoments;
 use crate::graph::bipartite::Builder;
 use crate::model::Model;
-use crate::model::rule::{Labeller, RowScore, Rule, best};
-use crate::model::spread::{Judge, Seen, Work};
+use crate::model::rule::{DecisionRule, Labeller, RowScore, best};
+use crate::model::spread::{JudgeWork, RowJudge, Seen};
 use crate::score;
 use obcut_core::Graph;
 use obcut_core::block::{Points, Scratch};
@@ -23,7 +23,7 @@ use obcut_core::table::Table;
 
 /// What a round needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RoundTask {
+pub(crate) struct LabelPassTask {
     /// The model with the rule of this round.
     pub model: Model,
     pub scope: Scope,
@@ -32,7 +32,7 @@ pub(crate) struct RoundTask {
 /// What all rounds share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Scope {
-    pub grid: Grid,
+    pub grid: SumGrid,
     /// The largest weight, and the power of two near the mean that weights are measured in.
     pub largest_weight: f64,
     pub unit: f64,
@@ -43,7 +43,7 @@ pub(crate) struct Scope {
 
 /// What a round finds. The sums are on the grid, in units of the largest weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Round {
+pub(crate) struct LabelPass {
     /// B'Y, M × k.
     links: Vec<i64>,
     sizes: Vec<i64>,
@@ -70,12 +70,12 @@ impl Scope {
             let middle = both().map(|(a, b)| 0.5 * a + 0.5 * b).collect();
             (middle, both().map(|(a, b)| b - a).collect())
         };
-        Self { grid: Grid::new(n), largest_weight, unit, middle, range }
+        Self { grid: SumGrid::new(n), largest_weight, unit, middle, range }
     }
 }
 
-impl Round {
-    fn new(task: &RoundTask) -> Self {
+impl LabelPass {
+    fn new(task: &LabelPassTask) -> Self {
         let (k, d, m) = (task.model.n_clusters(), task.model.n_features(), task.model.n_columns());
         Self {
             links: vec![0; m * k],
@@ -106,12 +106,12 @@ impl Round {
     }
 
     /// The rule by the votes of all rows.
-    pub fn rule(&self, task: &RoundTask) -> Rule {
-        Rule::of_links(self.weights(&self.links, &task.scope), task.model.n_clusters())
+    pub fn rule(&self, task: &LabelPassTask) -> DecisionRule {
+        DecisionRule::of_links(self.weights(&self.links, &task.scope), task.model.n_clusters())
     }
 
     /// Puts sizes and facts about the clusters into the model.
-    pub fn describe(&self, task: &RoundTask, model: &mut Model) {
+    pub fn describe(&self, task: &LabelPassTask, model: &mut Model) {
         let Scope { grid, largest_weight, unit, middle, range } = &task.scope;
         let (k, d) = (model.n_clusters(), model.n_features());
         let sizes = self.weights(&self.sizes, &task.scope);
@@ -120,7 +120,7 @@ impl Round {
         let natural = |(at, &sum): (usize, &i64), power: i32| {
             grid.value(sum) * largest_weight * range[at % d].powi(power)
         };
-        let moments = Moments {
+        let moments = FeatureMoments {
             d,
             origin: middle.clone(),
             weights: sizes.iter().map(|n| n * unit).collect(),
@@ -139,17 +139,17 @@ impl Round {
 }
 
 /// A model made ready to label rows of one kind.
-pub(crate) struct Labels<'m> {
+pub(crate) struct PassLabels<'m> {
     model: &'m Model,
     points: Points,
     builder: Builder,
     labeller: Labeller,
     /// Points whose nearest one labels a row, where the model has such.
     prototypes: Option<Points>,
-    judge: Judge<'m>,
+    judge: RowJudge<'m>,
 }
 
-impl<'m> Labels<'m> {
+impl<'m> PassLabels<'m> {
     pub fn new(model: &'m Model, like: &Samples<'_>) -> Self {
         let table = Table::new(*like, &model.scaling);
         let points = table.points(model.anchors.clone());
@@ -159,7 +159,7 @@ impl<'m> Labels<'m> {
             points,
             labeller: model.rule.labeller(),
             prototypes: model.prototypes.clone().map(|values| table.points(values)),
-            judge: Judge::new(model, &table),
+            judge: RowJudge::new(model, &table),
         }
     }
 
@@ -190,7 +190,7 @@ impl<'m> Labels<'m> {
     pub fn of(&self, piece: &Piece<'_>) -> Vec<RowScore> {
         let table = Table::new(piece.samples, &self.model.scaling);
         let (mut gains, mut scratch) = (vec![0.0; self.model.n_clusters()], Scratch::default());
-        let mut work = Work::default();
+        let mut work = JudgeWork::default();
         let mut rows = Vec::with_capacity(piece.range.len());
         for stretch in piece.stretches(STRETCH) {
             let graph = self.links(&table, stretch.clone());
@@ -211,8 +211,8 @@ impl<'m> Labels<'m> {
 
 /// A round made ready for rows of one kind.
 pub(crate) struct RoundReady<'t> {
-    task: &'t RoundTask,
-    labels: Labels<'t>,
+    task: &'t LabelPassTask,
+    labels: PassLabels<'t>,
 }
 
 /// Sums of a stretch of rows.
@@ -223,17 +223,17 @@ struct Stretch {
     squares: Vec<f64>,
 }
 
-impl RoundTask {
+impl LabelPassTask {
     pub fn ready<'t>(&'t self, like: &Samples<'_>) -> RoundReady<'t> {
-        RoundReady { task: self, labels: Labels::new(&self.model, like) }
+        RoundReady { task: self, labels: PassLabels::new(&self.model, like) }
     }
 }
 
 impl RoundReady<'_> {
-    pub fn run(&self, piece: &Piece<'_>, mut rows: Option<&mut Vec<RowScore>>) -> Round {
-        let RoundTask { model, scope, .. } = self.task;
+    pub fn run(&self, piece: &Piece<'_>, mut rows: Option<&mut Vec<RowScore>>) -> LabelPass {
+        let LabelPassTask { model, scope, .. } = self.task;
         let table = Table::new(piece.samples, &model.scaling);
-        let mut round = Round::new(self.task);
+        let mut round = LabelPass::new(self.task);
         let mut sums = Stretch {
             links: vec![0.0; round.links.len()],
             sizes: vec![0.0; round.sizes.len()],
@@ -268,16 +268,16 @@ impl RoundReady<'_> {
         table: &Table<'_>,
         piece: &Piece<'_>,
         (stretch, graph): (Range<usize>, &Graph),
-        round: &mut Round,
+        round: &mut LabelPass,
         sums: &mut Stretch,
         mut rows: Option<&mut Vec<RowScore>>,
     ) {
-        let RoundTask { model, scope, .. } = self.task;
+        let LabelPassTask { model, scope, .. } = self.task;
         let (k, d, grid) = (model.n_clusters(), model.n_features(), scope.grid);
         let inverse: Vec<f64> =
             scope.range.iter().map(|&r| if r.is_normal() { 1.0 / r } else { 0.0 }).collect();
         let mut gains = vec![0.0; k];
-        let (mut scratch, mut work) = (Scratch::default(), Work::default());
+        let (mut scratch, mut work) = (Scratch::default(), JudgeWork::default());
         vectorised(
             #[inline(always)]
             || {
@@ -334,7 +334,7 @@ fn add_row<T: Real>(
 fn add_stored(
     x: &Samples<'_>,
     i: usize,
-    grid: Grid,
+    grid: SumGrid,
     inverse: &[f64],
     w: f64,
     (sums, squares): (&mut [f64], &mut [f64]),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sketch::Sketch;
-use super::sums::{Doubled, Grid, STRETCH, two_sum};
+use super::bottom_k::BottomKSample;
+use super::sums::{Doubled, STRETCH, SumGrid, two_sum};
 use super::task::Piece;
 use crate::params::Scale;
 use obcut_core::block::Scratch;
@@ -52,7 +52,7 @@ pub(crate) struct Scan {
     first_bad: Option<(u64, u32, f64)>,
     large: Option<(u64, u32, f64)>,
     bad_weight: Option<(u64, f64)>,
-    pub sketch: Sketch,
+    pub sketch: BottomKSample,
 }
 
 impl ScanTask {
@@ -114,7 +114,7 @@ impl Scan {
             first_bad: None,
             large: None,
             bad_weight: None,
-            sketch: Sketch::new(task.core_rows, task.cap),
+            sketch: BottomKSample::new(task.core_rows, task.cap),
         }
     }
 
@@ -241,7 +241,7 @@ pub(crate) struct SecondTask {
     pub mean: Vec<f64>,
     pub size: Vec<f64>,
     pub largest_weight: f64,
-    pub grid: Grid,
+    pub grid: SumGrid,
 }
 
 impl SecondTask {
@@ -257,7 +257,7 @@ impl SecondTask {
                 size[f] = if range > 0.0 { square } else { f64::INFINITY };
             }
         }
-        Self { kind, mean, size, largest_weight, grid: Grid::new(n) }
+        Self { kind, mean, size, largest_weight, grid: SumGrid::new(n) }
     }
 
     pub fn run(&self, piece: &Piece<'_>) -> Vec<i64> {

@@ -40,13 +40,13 @@ pub(crate) fn two_sum((sum, rest): (f64, f64), term: f64) -> (f64, f64) {
 /// A grid that terms between -1 and 1 are rounded to, so fine that it does not matter and so coarse
 /// that sums over all rows are exact: whole numbers of 64 bits, and doubles over a stretch of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Grid {
+pub(crate) struct SumGrid {
     unit: f64,
     /// Added and taken off again, this rounds to a multiple of the unit.
     magic: f64,
 }
 
-impl Grid {
+impl SumGrid {
     /// For sums over `n` rows.
     pub fn new(n: usize) -> Self {
         let bits = 61 - n.max(2).next_power_of_two().ilog2() as i32;
@@ -78,7 +78,7 @@ mod tests {
     fn the_order_of_terms_changes_no_bit() {
         let n = 3 * STRETCH;
         let terms = Stream::new(1).values(n);
-        let grid = Grid::new(n);
+        let grid = SumGrid::new(n);
         let sum = |terms: &[f64], pieces: usize| {
             let mut total = [0i64];
             for piece in terms.chunks(pieces) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::round::{Round, RoundReady, RoundTask};
+use super::round::{LabelPass, LabelPassTask, RoundReady};
 use super::scan::{Scan, ScanTask, SecondTask};
 use crate::model::rule::RowScore;
 use obcut_core::error::{Error, StateError};
@@ -38,56 +38,56 @@ impl Piece<'_> {
 
 /// The work of one pass: the same for every piece. It can be sent as bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Task(pub(crate) Kind);
+pub struct Task(pub(crate) TaskKind);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum TaskKind {
     Scan(ScanTask),
     Second(SecondTask),
-    Round(Box<RoundTask>),
+    LabelPass(Box<LabelPassTask>),
 }
 
 /// A task made ready for rows of one kind.
-pub struct Ready<'t>(Inner<'t>);
+pub struct ReadyTask<'t>(Inner<'t>);
 
 enum Inner<'t> {
     Scan(&'t ScanTask),
     Second(&'t SecondTask),
-    Round(Box<RoundReady<'t>>),
+    LabelPass(Box<RoundReady<'t>>),
 }
 
 /// What comes of a piece. Pieces may be merged in any order and any grouping: no bit changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Partial(pub(crate) Found);
+pub struct Partial(pub(crate) PassResult);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Found {
+pub(crate) enum PassResult {
     Scan(Box<Scan>),
     Second(Vec<i64>),
-    Round(Box<Round>),
+    LabelPass(Box<LabelPass>),
 }
 
 impl Task {
     /// A short name, for people who watch.
     pub fn name(&self) -> &'static str {
         match self.0 {
-            Kind::Scan(_) => "scan",
-            Kind::Second(_) => "scale",
-            Kind::Round(_) => "round",
+            TaskKind::Scan(_) => "scan",
+            TaskKind::Second(_) => "scale",
+            TaskKind::LabelPass(_) => "round",
         }
     }
 
     /// Whether the rows get labels in this pass.
     pub fn labels(&self) -> bool {
-        matches!(self.0, Kind::Round(_))
+        matches!(self.0, TaskKind::LabelPass(_))
     }
 
     /// Makes the task ready for rows like these.
-    pub fn ready<'t>(&'t self, like: &Samples<'_>) -> Ready<'t> {
-        Ready(match &self.0 {
-            Kind::Scan(task) => Inner::Scan(task),
-            Kind::Second(task) => Inner::Second(task),
-            Kind::Round(task) => Inner::Round(Box::new(task.ready(like))),
+    pub fn ready<'t>(&'t self, like: &Samples<'_>) -> ReadyTask<'t> {
+        ReadyTask(match &self.0 {
+            TaskKind::Scan(task) => Inner::Scan(task),
+            TaskKind::Second(task) => Inner::Second(task),
+            TaskKind::LabelPass(task) => Inner::LabelPass(Box::new(task.ready(like))),
         })
     }
 
@@ -108,13 +108,13 @@ impl Task {
     }
 }
 
-impl Ready<'_> {
+impl ReadyTask<'_> {
     /// Does the work. `rows` takes label and margin of every row, when the pass has them.
     pub fn run(&self, piece: &Piece<'_>, rows: Option<&mut Vec<RowScore>>) -> Partial {
         Partial(match &self.0 {
-            Inner::Scan(task) => Found::Scan(Box::new(task.run(piece))),
-            Inner::Second(task) => Found::Second(task.run(piece)),
-            Inner::Round(task) => Found::Round(Box::new(task.run(piece, rows))),
+            Inner::Scan(task) => PassResult::Scan(Box::new(task.run(piece))),
+            Inner::Second(task) => PassResult::Second(task.run(piece)),
+            Inner::LabelPass(task) => PassResult::LabelPass(Box::new(task.run(piece, rows))),
         })
     }
 }
@@ -126,9 +126,9 @@ impl Partial {
     /// When it is of another pass.
     pub fn merge(&mut self, other: Self) -> Result<(), Error> {
         match (&mut self.0, other.0) {
-            (Found::Scan(a), Found::Scan(b)) => a.merge(*b),
-            (Found::Second(a), Found::Second(b)) => add(a, &b),
-            (Found::Round(a), Found::Round(b)) => a.merge(&b),
+            (PassResult::Scan(a), PassResult::Scan(b)) => a.merge(*b),
+            (PassResult::Second(a), PassResult::Second(b)) => add(a, &b),
+            (PassResult::LabelPass(a), PassResult::LabelPass(b)) => a.merge(&b),
             _ => return Err(mixed()),
         }
         Ok(())

@@ -3,11 +3,11 @@
 //! The expected mutual information of random partitions with the same group sizes is summed over the
 //! hypergeometric distribution of every cell (Vinh, Epps and Bailey 2010).
 
-use super::contingency::Cells;
+use super::contingency::CountCells;
 use super::nmi::{entropy, mutual_information};
 
 /// (MI - E) / (mean entropy - E): 1 for equal partitions, about 0 for random ones.
-pub(super) fn of(cells: &Cells) -> f64 {
+pub(super) fn of(cells: &CountCells) -> f64 {
     if cells.is_one_to_one() {
         return 1.0;
     }
@@ -22,7 +22,7 @@ pub(super) fn of(cells: &Cells) -> f64 {
     if room.abs() < 1e-12 { 0.0 } else { (mutual_information(cells) - expected) / room }
 }
 
-fn expected(cells: &Cells) -> f64 {
+fn expected(cells: &CountCells) -> f64 {
     let n = cells.n_samples as usize;
     let mut log_factorial = vec![0.0f64; n + 1];
     for i in 1..=n {

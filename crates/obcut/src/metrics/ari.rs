@@ -1,9 +1,9 @@
 //! Adjusted Rand index, from the four kinds of pairs as scikit-learn counts them.
 
-use super::contingency::Cells;
+use super::contingency::CountCells;
 
 /// The index: 1 for equal partitions (also when both are trivial), about 0 for random labels.
-pub(super) fn of(cells: &Cells) -> f64 {
+pub(super) fn of(cells: &CountCells) -> f64 {
     // Ordered pairs of samples; u128 because squares of 2^32 and more samples pass u64.
     let together = squares(cells.list.iter().map(|cell| cell.count));
     let same_cluster = squares(cells.row_sums.iter().copied());

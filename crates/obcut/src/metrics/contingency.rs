@@ -28,7 +28,7 @@ impl Contingency {
     /// When there are no samples, the two slices differ in length, or the table would have more
     /// than 2^27 cells.
     pub fn new(labels: &[u32], truth: &[u32]) -> Result<Self, Error> {
-        let cells = Cells::count(labels, truth)?;
+        let cells = CountCells::count(labels, truth)?;
         let (n_rows, n_cols) = (cells.row_values.len(), cells.col_values.len());
         let size =
             n_rows.checked_mul(n_cols).filter(|&size| size <= MAX_CELLS).ok_or_else(|| {
@@ -58,11 +58,11 @@ impl Contingency {
         let n_rows = self.n_rows.min(self.counts.len());
         let n_cols = self.n_cols.clamp(1, self.counts.len().max(1));
         let rows = self.counts.chunks(n_cols).take(n_rows);
-        let list: Vec<Cell> = rows
+        let list: Vec<CountCell> = rows
             .enumerate()
             .flat_map(|(row, counts)| {
                 let cells = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-                cells.map(move |(col, &count)| Cell { row, col, count })
+                cells.map(move |(col, &count)| CountCell { row, col, count })
             })
             .collect();
         hungarian::matching(n_rows, n_cols, &list)
@@ -71,15 +71,15 @@ impl Contingency {
 
 /// One non-empty cell of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct CountCell {
     pub row: usize,
     pub col: usize,
     pub count: u64,
 }
 
 /// The non-empty cells in row-major order, with the sums of rows and columns.
-pub(super) struct Cells {
-    pub list: Vec<Cell>,
+pub(super) struct CountCells {
+    pub list: Vec<CountCell>,
     pub row_values: Vec<u32>,
     pub col_values: Vec<u32>,
     pub row_sums: Vec<u64>,
@@ -87,7 +87,7 @@ pub(super) struct Cells {
     pub n_samples: u64,
 }
 
-impl Cells {
+impl CountCells {
     /// Sorts the pairs and counts the runs: label values may be any, and no table is laid out.
     pub fn count(labels: &[u32], truth: &[u32]) -> Result<Self, Error> {
         if labels.len() != truth.len() {
@@ -136,7 +136,7 @@ impl Cells {
         let col = self.col_values.partition_point(|&value| value < class);
         self.row_sums[row] += count;
         self.col_sums[col] += count;
-        self.list.push(Cell { row, col, count });
+        self.list.push(CountCell { row, col, count });
     }
 
     /// Whether clusters and classes are the same partition under other names.

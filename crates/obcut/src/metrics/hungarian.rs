@@ -9,14 +9,14 @@
 //! columns and E cells it needs O(E) memory and O(R E log C) time at worst. Counts are integers,
 //! so the optimum is exact.
 
-use super::contingency::Cell;
+use super::contingency::CountCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// The column of every row under the matching that covers most; `None` for a row left over.
 ///
 /// `cells` must be in row order, with `row < n_rows` and `col < n_cols`.
-pub(super) fn matching(n_rows: usize, n_cols: usize, cells: &[Cell]) -> Vec<Option<usize>> {
+pub(super) fn matching(n_rows: usize, n_cols: usize, cells: &[CountCell]) -> Vec<Option<usize>> {
     let mut solver = Solver::new(n_rows, n_cols, cells);
     for row in 0..n_rows {
         solver.enter(row);
@@ -25,19 +25,19 @@ pub(super) fn matching(n_rows: usize, n_cols: usize, cells: &[Cell]) -> Vec<Opti
 }
 
 struct Solver<'a> {
-    cells: &'a [Cell],
-    /// Cells of row i are `cells[starts[i]..starts[i + 1]]`.
+    cells: &'a [CountCell],
+    /// CountCells of row i are `cells[starts[i]..starts[i + 1]]`.
     starts: Vec<usize>,
     // i128 holds every sum of two u64 counts.
     row_price: Vec<i128>,
     col_price: Vec<i128>,
     row_match: Vec<Option<usize>>,
     col_match: Vec<Option<usize>>,
-    search: Search,
+    search: PathSearch,
 }
 
 /// Scratch of one shortest-path search; only what was touched is cleared.
-struct Search {
+struct PathSearch {
     distance: Vec<i128>,
     came_from: Vec<usize>,
     touched: Vec<usize>,
@@ -58,7 +58,7 @@ enum End {
 const UNREACHED: i128 = i128::MAX;
 
 impl<'a> Solver<'a> {
-    fn new(n_rows: usize, n_cols: usize, cells: &'a [Cell]) -> Self {
+    fn new(n_rows: usize, n_cols: usize, cells: &'a [CountCell]) -> Self {
         let mut row_price = vec![0; n_rows];
         let mut starts = vec![0; n_rows + 1];
         for cell in cells {
@@ -75,7 +75,7 @@ impl<'a> Solver<'a> {
             col_price: vec![0; n_cols],
             row_match: vec![None; n_rows],
             col_match: vec![None; n_cols],
-            search: Search {
+            search: PathSearch {
                 distance: vec![UNREACHED; n_cols],
                 came_from: vec![0; n_cols],
                 touched: Vec::new(),
@@ -168,7 +168,7 @@ impl<'a> Solver<'a> {
     }
 }
 
-impl Search {
+impl PathSearch {
     fn clear(&mut self) {
         for col in self.touched.drain(..) {
             self.distance[col] = UNREACHED;

@@ -17,7 +17,7 @@ pub use contingency::Contingency;
 pub use nmi::Average;
 
 use crate::Error;
-use contingency::Cells;
+use contingency::CountCells;
 
 /// The four scores of one clustering.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -37,7 +37,7 @@ pub struct Scores {
 /// # Errors
 /// When there are no samples, or the two slices differ in length.
 pub fn scores(labels: &[u32], truth: &[u32]) -> Result<Scores, Error> {
-    let cells = Cells::count(labels, truth)?;
+    let cells = CountCells::count(labels, truth)?;
     Ok(Scores {
         nmi: nmi::of(&cells, Average::Max),
         acc: accuracy::of(&cells),
@@ -53,7 +53,7 @@ pub fn scores(labels: &[u32], truth: &[u32]) -> Result<Scores, Error> {
 /// # Errors
 /// When there are no samples, or the two slices differ in length.
 pub fn nmi(labels: &[u32], truth: &[u32], average: Average) -> Result<f64, Error> {
-    Ok(nmi::of(&Cells::count(labels, truth)?, average))
+    Ok(nmi::of(&CountCells::count(labels, truth)?, average))
 }
 
 /// Share of samples whose cluster is matched with their class, under the matching of clusters to
@@ -62,7 +62,7 @@ pub fn nmi(labels: &[u32], truth: &[u32], average: Average) -> Result<f64, Error
 /// # Errors
 /// When there are no samples, or the two slices differ in length.
 pub fn accuracy(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
-    Ok(accuracy::of(&Cells::count(labels, truth)?))
+    Ok(accuracy::of(&CountCells::count(labels, truth)?))
 }
 
 /// Share of samples that belong to the largest class of their cluster. Grows with the number of
@@ -71,7 +71,7 @@ pub fn accuracy(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
 /// # Errors
 /// When there are no samples, or the two slices differ in length.
 pub fn purity(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
-    Ok(purity::of(&Cells::count(labels, truth)?))
+    Ok(purity::of(&CountCells::count(labels, truth)?))
 }
 
 /// Adjusted Rand index: agreement on pairs of samples, corrected for chance.
@@ -79,7 +79,7 @@ pub fn purity(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
 /// # Errors
 /// When there are no samples, or the two slices differ in length.
 pub fn ari(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
-    Ok(ari::of(&Cells::count(labels, truth)?))
+    Ok(ari::of(&CountCells::count(labels, truth)?))
 }
 
 /// Adjusted mutual information: what clusters and classes share beyond chance, over the mean of their
@@ -88,7 +88,7 @@ pub fn ari(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
 /// # Errors
 /// When there are no samples, or the two slices differ in length.
 pub fn ami(labels: &[u32], truth: &[u32]) -> Result<f64, Error> {
-    Ok(ami::of(&Cells::count(labels, truth)?))
+    Ok(ami::of(&CountCells::count(labels, truth)?))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Normalised mutual information, with natural logarithms.
 
-use super::contingency::Cells;
+use super::contingency::CountCells;
 
 /// What the mutual information is divided by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Average {
 }
 
 /// Mutual information over the average entropy, in `0..=1`.
-pub(super) fn of(cells: &Cells, average: Average) -> f64 {
+pub(super) fn of(cells: &CountCells, average: Average) -> f64 {
     // Equal partitions score exactly 1, which the quotient below may miss by a rounding; this
     // includes one cluster against one class, where it would be 0 / 0.
     if cells.is_one_to_one() {
@@ -35,7 +35,7 @@ pub(super) fn of(cells: &Cells, average: Average) -> f64 {
     (mutual_information(cells) / divisor).clamp(0.0, 1.0)
 }
 
-pub(super) fn mutual_information(cells: &Cells) -> f64 {
+pub(super) fn mutual_information(cells: &CountCells) -> f64 {
     let n = cells.n_samples as f64;
     let terms = cells.list.iter().map(|cell| {
         let count = cell.count as f64;

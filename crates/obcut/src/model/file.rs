@@ -9,9 +9,9 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::graph::layout::{Layout, Part};
+use crate::graph::layout::{GraphBlock, GraphLayout};
 use crate::model::Model;
-use crate::model::rule::Rule;
+use crate::model::rule::DecisionRule;
 use crate::model::spread::Spread;
 use crate::params::{Params, Scale};
 use crate::records::Explanation;
@@ -32,7 +32,7 @@ struct Header {
     scale: Scale,
     /// Parts of the graph; files of format 1 have a single one, on this many anchor sets.
     #[serde(default)]
-    parts: Vec<Part>,
+    parts: Vec<GraphBlock>,
     #[serde(default)]
     n_sets: usize,
     ridge: f64,
@@ -50,7 +50,7 @@ struct Header {
 
 /// The part of the header that every version has.
 #[derive(Deserialize)]
-struct Format {
+struct FormatNumber {
     format: u32,
 }
 
@@ -134,7 +134,7 @@ impl Model {
         let text = (metadata.metadata().as_ref())
             .and_then(|map| map.get(KEY))
             .ok_or_else(|| ModelError::Foreign(format!("its metadata has no '{KEY}'")))?;
-        let Format { format } = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+        let FormatNumber { format } = serde_json::from_str(text).map_err(|e| damaged(&e))?;
         if format > FORMAT {
             return Err(ModelError::Newer { found: format, supported: FORMAT }.into());
         }
@@ -218,7 +218,7 @@ impl Model {
                 factor: vector("factor", d)?,
                 double: header.double,
             },
-            rule: Rule {
+            rule: DecisionRule {
                 n_clusters: k,
                 embedding,
                 anchor_weights: vector("anchor_weights", columns)?,
@@ -267,15 +267,15 @@ impl<'de> Deserialize<'de> for Model {
 }
 
 /// The parts of the graph, checked against the number of anchors.
-fn layout(header: &Header, n_anchors: usize) -> Result<Layout, ModelError> {
+fn layout(header: &Header, n_anchors: usize) -> Result<GraphLayout, ModelError> {
     let layout = if header.parts.is_empty() {
         let n_sets = header.n_sets.max(1);
         if !n_anchors.is_multiple_of(n_sets) {
             return Err(ModelError::Damaged(format!("{n_anchors} anchors in {n_sets} sets")));
         }
-        Layout::single(header.params.graph, n_anchors / n_sets, n_sets)
+        GraphLayout::single(header.params.graph, n_anchors / n_sets, n_sets)
     } else {
-        Layout(header.parts.clone())
+        GraphLayout(header.parts.clone())
     };
     if layout.fits(n_anchors) {
         Ok(layout)
@@ -340,7 +340,7 @@ mod tests {
         .to_string();
         let header: Header = serde_json::from_str(&text).unwrap();
         let found = layout(&header, 12).unwrap();
-        assert_eq!(found, Layout::single(crate::params::GraphKind::Local, 4, 3));
+        assert_eq!(found, GraphLayout::single(crate::params::GraphKind::Local, 4, 3));
         assert!(layout(&header, 13).is_err());
     }
 

@@ -1,7 +1,7 @@
 //! What a model says of rows, with the options of a run.
 
 use crate::model::rule::{RowScore, best};
-use crate::model::spread::{Judge, Seen, Work};
+use crate::model::spread::{JudgeWork, RowJudge, Seen};
 use crate::model::{Model, NO_SCORE};
 use crate::params::check::check_weights;
 use crate::score::score;
@@ -60,7 +60,7 @@ impl<'a> Prediction<'a> {
     /// # Errors
     /// When the number of features differs, a value is not finite, or the observer cancels.
     pub fn labels(&self) -> Result<Vec<u32>, Error> {
-        let label = |seen: &Seen<'_>, (): &(), _: &mut Work, out: &mut [u32]| {
+        let label = |seen: &Seen<'_>, (): &(), _: &mut JudgeWork, out: &mut [u32]| {
             out[0] = best(seen.gains) as u32;
         };
         self.visit(0, 1, |_| (), label)
@@ -82,7 +82,7 @@ impl<'a> Prediction<'a> {
     /// # Errors
     /// As [`Self::labels`].
     pub fn rows(&self) -> Result<Vec<RowScore>, Error> {
-        let judge = |table: &Table<'_>| Judge::new(self.model, table);
+        let judge = |table: &Table<'_>| RowJudge::new(self.model, table);
         self.visit(NO_SCORE, 1, judge, |seen, judge, work, out| out[0] = judge.score(seen, work))
     }
 
@@ -91,7 +91,7 @@ impl<'a> Prediction<'a> {
     /// # Errors
     /// As [`Self::labels`].
     pub fn probabilities(&self) -> Result<ClusterScores, Error> {
-        let judge = |table: &Table<'_>| Judge::new(self.model, table);
+        let judge = |table: &Table<'_>| RowJudge::new(self.model, table);
         self.cluster_scores(judge, |seen, judge, work, out| judge.probabilities(seen, work, out))
     }
 
@@ -135,7 +135,7 @@ impl<'a> Prediction<'a> {
     fn cluster_scores<R: Sync>(
         &self,
         ready: impl Fn(&Table<'_>) -> R,
-        visit: impl Fn(&Seen<'_>, &R, &mut Work, &mut [f64]) + Sync,
+        visit: impl Fn(&Seen<'_>, &R, &mut JudgeWork, &mut [f64]) + Sync,
     ) -> Result<ClusterScores, Error> {
         let n_clusters = self.model.n_clusters();
         Ok(ClusterScores { n_clusters, values: self.visit(0.0, n_clusters, ready, visit)? })
@@ -148,7 +148,7 @@ impl<'a> Prediction<'a> {
         empty: T,
         stride: usize,
         ready: impl Fn(&Table<'_>) -> R,
-        visit: impl Fn(&Seen<'_>, &R, &mut Work, &mut [T]) + Sync,
+        visit: impl Fn(&Seen<'_>, &R, &mut JudgeWork, &mut [T]) + Sync,
     ) -> Result<Vec<T>, Error> {
         let mut out = vec![empty; self.samples.n_rows() * stride];
         let context = Context::new(self.threads, self.observer)?;

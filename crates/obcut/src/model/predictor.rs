@@ -3,7 +3,7 @@
 use crate::graph::bipartite::Builder;
 use crate::model::Model;
 use crate::model::rule::{Labeller, RowScore, best};
-use crate::model::spread::{Judge, Seen, Work};
+use crate::model::spread::{JudgeWork, RowJudge, Seen};
 use obcut_core::block::{Points, Scratch};
 use obcut_core::error::{DataError, Error};
 use obcut_core::kmeans::nearest_point;
@@ -29,7 +29,7 @@ pub struct Predictor<'m> {
     points: Points,
     builder: Option<Builder>,
     labeller: Labeller,
-    judge: Judge<'m>,
+    judge: RowJudge<'m>,
 }
 
 impl<'m> Predictor<'m> {
@@ -38,7 +38,7 @@ impl<'m> Predictor<'m> {
         let table = Table::new(none, &model.scaling);
         let points = table.points(model.prototypes.as_ref().unwrap_or(&model.anchors).clone());
         let builder = model.prototypes.is_none().then(|| model.builder(&points));
-        let judge = Judge::new(model, &table);
+        let judge = RowJudge::new(model, &table);
         Ok(Self { model, points, builder, labeller: model.rule.labeller(), judge })
     }
 
@@ -55,7 +55,7 @@ impl<'m> Predictor<'m> {
     /// # Errors
     /// As [`Self::label`].
     pub fn row(&self, row: &[f64]) -> Result<RowScore, Error> {
-        self.seen(row, |seen| self.judge.score(seen, &mut Work::default()))
+        self.seen(row, |seen| self.judge.score(seen, &mut JudgeWork::default()))
     }
 
     fn seen<R>(&self, row: &[f64], visit: impl FnOnce(&Seen<'_>) -> R) -> Result<R, Error> {

@@ -16,7 +16,7 @@ use obcut_core::parallel::Context;
 
 /// A frozen state of the cut.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Rule {
+pub(crate) struct DecisionRule {
     pub n_clusters: usize,
     /// H, M × k.
     pub embedding: Vec<f64>,
@@ -61,7 +61,7 @@ impl RowScore {
     }
 }
 
-impl Rule {
+impl DecisionRule {
     /// The rule at given labels.
     pub fn at(
         graph: &Graph,
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn votes_are_the_shares_of_the_links_of_every_anchor() {
         let (graph, labels, weights) = some_graph(60, 9);
-        let rule = Rule::votes(&graph, &labels, &weights, 3);
+        let rule = DecisionRule::votes(&graph, &labels, &weights, 3);
         for m in 0..9u32 {
             let mut shares = [0.0; 3];
             for i in 0..60 {
@@ -286,13 +286,13 @@ mod tests {
         for i in 0..60 {
             let without: Vec<f64> =
                 weights.iter().enumerate().map(|(u, w)| if u == i { 0.0 } else { *w }).collect();
-            let rule = Rule::votes(&graph, &labels, &without, 3);
+            let rule = DecisionRule::votes(&graph, &labels, &without, 3);
             if rule.label(&graph, &context).unwrap()[i] != labels[i] {
                 wrong += weights[i];
             }
         }
         let plain = wrong / weights.iter().sum::<f64>();
-        let found = Rule::left_out_error(&graph, &labels, &weights, 3);
+        let found = DecisionRule::left_out_error(&graph, &labels, &weights, 3);
         assert!((found - plain).abs() < 1e-12 && plain > 0.0, "{found} {plain}");
     }
 }

@@ -77,9 +77,9 @@ impl Spread {
         let mut found = Self { reach: reach(model, graph, weights, context)?, ..Self::default() };
         let mut distances = vec![0.0; n];
         {
-            let near = Near::new(model, table);
+            let near = AnchorDistances::new(model, table);
             context.map_into(n, &mut distances, 1, |range, out| {
-                let mut work = Work::default();
+                let mut work = JudgeWork::default();
                 for (i, out) in range.zip(out) {
                     *out = near.distance((table, i), graph.row(i), &found.reach, &mut work);
                 }
@@ -279,7 +279,7 @@ fn dense(model: &Model, spread: &Spread) -> (Vec<u32>, Vec<bool>) {
 
 /// Buffers of one thread.
 #[derive(Default)]
-pub(crate) struct Work {
+pub(crate) struct JudgeWork {
     scratch: Scratch,
     row: Vec<f64>,
     /// Squared distances to the linked anchors.
@@ -288,14 +288,14 @@ pub(crate) struct Work {
 }
 
 /// Distances of the rows of one table to anchors.
-struct Near<'m> {
+struct AnchorDistances<'m> {
     anchors: &'m [f64],
     of_column: Vec<u32>,
     /// For sparse rows: the product with what all zeros share, and the squared norm.
     terms: Vec<(f64, f64)>,
 }
 
-impl<'m> Near<'m> {
+impl<'m> AnchorDistances<'m> {
     fn new(model: &'m Model, table: &Table<'_>) -> Self {
         let anchors = model.anchors.chunks_exact(model.n_features());
         let term = |a: &[f64]| (table.shared_product(a), dot(a, a));
@@ -304,7 +304,7 @@ impl<'m> Near<'m> {
     }
 
     /// Brings a row to hand, for [`Self::square`].
-    fn load(&self, (table, i): (&Table<'_>, usize), work: &mut Work) {
+    fn load(&self, (table, i): (&Table<'_>, usize), work: &mut JudgeWork) {
         if !table.is_sparse() {
             work.row.resize(table.d(), 0.0);
             vectorised(
@@ -316,7 +316,7 @@ impl<'m> Near<'m> {
 
     /// Squared distance of the row at hand to an anchor.
     #[inline(always)]
-    fn square(&self, (table, i): (&Table<'_>, usize), a: usize, work: &mut Work) -> f64 {
+    fn square(&self, (table, i): (&Table<'_>, usize), a: usize, work: &mut JudgeWork) -> f64 {
         let d = table.d();
         let anchor = &self.anchors[a * d..(a + 1) * d];
         if table.is_sparse() {
@@ -332,7 +332,7 @@ impl<'m> Near<'m> {
         row: (&Table<'_>, usize),
         (columns, _): (&[u32], &[f64]),
         reach: &[f64],
-        work: &mut Work,
+        work: &mut JudgeWork,
     ) -> f64 {
         self.load(row, work);
         let mut squares = std::mem::take(&mut work.squares);
@@ -356,7 +356,7 @@ impl<'m> Near<'m> {
 
 /// What gains of a model are.
 #[derive(Clone, Copy, PartialEq)]
-enum Gains {
+enum GainKind {
     /// Shares of the votes.
     Votes,
     /// Changes of a frozen cut, as old files have it.
@@ -366,12 +366,12 @@ enum Gains {
 }
 
 /// Tells how usual rows of one table are, and how sure their labels.
-pub(crate) struct Judge<'m> {
+pub(crate) struct RowJudge<'m> {
     model: &'m Model,
-    near: Near<'m>,
+    near: AnchorDistances<'m>,
     labels: Vec<u32>,
     dense: Vec<bool>,
-    gains: Gains,
+    gains: GainKind,
     unit: f64,
 }
 
@@ -383,19 +383,26 @@ pub(crate) struct Seen<'a> {
     pub gains: &'a [f64],
 }
 
-impl<'m> Judge<'m> {
+impl<'m> RowJudge<'m> {
     pub fn new(model: &'m Model, table: &Table<'_>) -> Self {
         let (labels, dense) = dense(model, &model.spread);
         let gains = match () {
-            () if model.prototypes.is_some() => Gains::Points,
-            () if model.rule.is_by_votes() => Gains::Votes,
-            () => Gains::Cut,
+            () if model.prototypes.is_some() => GainKind::Points,
+            () if model.rule.is_by_votes() => GainKind::Votes,
+            () => GainKind::Cut,
         };
-        Self { model, near: Near::new(model, table), labels, dense, gains, unit: model.unit() }
+        Self {
+            model,
+            near: AnchorDistances::new(model, table),
+            labels,
+            dense,
+            gains,
+            unit: model.unit(),
+        }
     }
 
     /// All figures of a row.
-    pub fn score(&self, seen: &Seen<'_>, work: &mut Work) -> RowScore {
+    pub fn score(&self, seen: &Seen<'_>, work: &mut JudgeWork) -> RowScore {
         let top = top_two(seen.gains, self.unit);
         let (first, second) = (top.label as usize, top.second as usize);
         let (distance, clarity) = self.place(seen, first, work);
@@ -413,7 +420,7 @@ impl<'m> Judge<'m> {
     }
 
     /// Probability of every cluster for a row: one in sum, the largest that of its label.
-    pub fn probabilities(&self, seen: &Seen<'_>, work: &mut Work, out: &mut [f64]) {
+    pub fn probabilities(&self, seen: &Seen<'_>, work: &mut JudgeWork, out: &mut [f64]) {
         let label = best(seen.gains);
         let (_, clarity) = self.place(seen, label, work);
         let mut shares = std::mem::take(&mut work.shares);
@@ -429,8 +436,8 @@ impl<'m> Judge<'m> {
     }
 
     /// The distance of a row, and how much its votes count.
-    fn place(&self, seen: &Seen<'_>, label: usize, work: &mut Work) -> (f64, f64) {
-        if self.gains == Gains::Points {
+    fn place(&self, seen: &Seen<'_>, label: usize, work: &mut JudgeWork) -> (f64, f64) {
+        if self.gains == GainKind::Points {
             return ((-seen.gains[label]).max(0.0).sqrt(), 1.0);
         }
         let spread = &self.model.spread;
@@ -469,16 +476,16 @@ impl<'m> Judge<'m> {
         (distance, ((other - own) / (other + own)).max(0.0).powi(2))
     }
 
-    /// Gains as shares of one.
+    /// GainKind as shares of one.
     fn shares(&self, gains: &[f64], out: &mut Vec<f64>) {
         out.clear();
         let top = gains[best(gains)];
         out.extend(gains.iter().map(|&gain| match self.gains {
-            Gains::Votes => gain.max(0.0),
-            Gains::Cut => (-STEEP * (top - gain) * self.unit).exp(),
+            GainKind::Votes => gain.max(0.0),
+            GainKind::Cut => (-STEEP * (top - gain) * self.unit).exp(),
             // By inverse squares of the distances, in units of the least one.
-            Gains::Points if top < 0.0 => top / gain,
-            Gains::Points => f64::from(gain == top),
+            GainKind::Points if top < 0.0 => top / gain,
+            GainKind::Points => f64::from(gain == top),
         }));
         let total: f64 = out.iter().sum();
         out.iter_mut().for_each(|share| *share /= total);

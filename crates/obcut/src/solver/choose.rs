@@ -13,11 +13,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::mixture::Mixture;
+use crate::mixture::GaussianMixture;
 use crate::records::CandidateScore;
-use crate::solver::judge::{Judge, MANY, Verdict, unreliable};
-use crate::solver::plan::Job;
-use crate::solver::problem::{Labelled, Problem};
+use crate::solver::judge::{MANY, Scorer, Verdict, unreliable};
+use crate::solver::plan::CandidateKind;
+use crate::solver::problem::{Labeling, Problem};
 use crate::solver::propose::{Proposal, RowGraph};
 use crate::solver::stability::Agreement;
 use crate::update::labels::fill_empty;
@@ -37,83 +37,93 @@ const SAME: f64 = 0.85;
 const NEARLY_AS_GOOD: f64 = 0.8;
 
 /// A proposal that was judged.
-pub(crate) struct Candidate {
-    pub job: Job,
+pub(crate) struct JudgedCandidate {
+    pub job: CandidateKind,
     pub graph: String,
     pub start: String,
     pub vectors: usize,
-    pub labelled: Labelled,
+    pub labelled: Labeling,
     pub verdict: Verdict,
     /// The model that the labels come from, of mixtures.
-    pub mixture: Option<Mixture>,
+    pub mixture: Option<GaussianMixture>,
 }
 
 /// The outcome of a trial.
-pub(crate) struct Choice {
-    pub best: Candidate,
+pub(crate) struct CandidateChoice {
+    pub best: JudgedCandidate,
     pub tried: Vec<CandidateScore>,
     pub score: f64,
     /// Whether the links to the nearest rows are unreliable, as among documents.
     pub unreliable: bool,
     /// The best graph of nearest rows with its score, when there is one.
-    pub by_rows: Option<(Job, f64)>,
+    pub by_rows: Option<(CandidateKind, f64)>,
 }
 
 impl Problem<'_> {
     /// Tries some jobs on the rows of the problem. `sources` are the graphs of all sources, of which
-    /// `ruler` labels rows that have no anchors of their own.
+    /// `rule_graph` labels rows that have no anchors of their own.
     pub fn choose(
         &self,
-        jobs: &[Job],
-        (sources, ruler): (&[Graph], &Graph),
+        jobs: &[CandidateKind],
+        (sources, rule_graph): (&[Graph], &Graph),
         anchors: &[f64],
         row_graph: &RowGraph,
         stream: Stream,
         context: &Context<'_>,
-    ) -> Result<Choice, Error> {
+    ) -> Result<CandidateChoice, Error> {
         let (rows, k) = (self.rows, self.params.n_clusters);
-        let judge = Judge::new(&row_graph.near, rows.weights, k, context)?;
+        let judge = Scorer::new(&row_graph.near, rows.weights, k, context)?;
         let (quiet, done) = (context.quietly(), AtomicUsize::new(0));
-        let judged = |job: &Job, proposal: Proposal| {
+        let judged = |job: &CandidateKind, proposal: Proposal| {
             let Proposal { graph, start, vectors, mut labelled, mixture } = proposal;
             fill_empty(&mut labelled.labels, rows.keys, k, stream.named("fill"));
             let verdict = judge.verdict(&labelled.labels);
             let job = job.clone();
-            Candidate { job, graph, start, vectors, labelled, verdict, mixture }
+            JudgedCandidate { job, graph, start, vectors, labelled, verdict, mixture }
         };
-        let run = |job: &Job| {
+        let run = |job: &CandidateKind| {
             let candidates = match job {
-                Job::Anchors(way) => self.by_anchors(way, sources, anchors, stream, &quiet)?,
-                Job::Rows(s) => self.by_rows(*s, (ruler, anchors), row_graph, stream, &quiet)?,
-                Job::Tree => self.by_tree(row_graph, &quiet)?,
-                Job::Means => self.by_means(stream, &quiet)?,
+                CandidateKind::Anchors(way) => {
+                    self.by_anchors(way, sources, anchors, stream, &quiet)?
+                }
+                CandidateKind::Rows(s) => {
+                    self.by_rows(*s, (rule_graph, anchors), row_graph, stream, &quiet)?
+                }
+                CandidateKind::Tree => self.by_tree(row_graph, &quiet)?,
+                CandidateKind::Means => self.by_means(stream, &quiet)?,
                 // These need the labels of the others.
-                Job::Mixture => Vec::new(),
+                CandidateKind::GaussianMixture => Vec::new(),
             };
-            let judged: Vec<Candidate> =
+            let judged: Vec<JudgedCandidate> =
                 candidates.into_iter().map(|proposal| judged(job, proposal)).collect();
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             context.report(Stage::Choose, done, jobs.len(), None)?;
             Ok::<_, Error>(judged)
         };
-        let mut all: Vec<Candidate> = Vec::new();
+        let mut all: Vec<JudgedCandidate> = Vec::new();
         for part in context.each(jobs.len(), |at| run(&jobs[at]))? {
             all.extend(part?);
         }
-        let verdicts = |all: &[Candidate]| all.iter().map(|c| c.verdict).collect::<Vec<_>>();
+        let verdicts = |all: &[JudgedCandidate]| all.iter().map(|c| c.verdict).collect::<Vec<_>>();
         let g = self.params.balance;
         let many = unreliable(&verdicts(&all), g);
         let alone = self.plan.only_vectors.is_some();
-        if many && !alone && jobs.iter().any(|job| matches!(job, Job::Rows(_))) {
-            all.extend(run(&Job::Rows(MANY))?);
+        if many && !alone && jobs.iter().any(|job| matches!(job, CandidateKind::Rows(_))) {
+            all.extend(run(&CandidateKind::Rows(MANY))?);
         }
         // A tree that is cut wherever its edges are long must not cut through anything.
-        all.retain(|c| c.job != Job::Tree || c.start.starts_with("guard") || c.verdict.is_apart());
-        if jobs.contains(&Job::Mixture) && !many {
+        all.retain(|c| {
+            c.job != CandidateKind::Tree || c.start.starts_with("guard") || c.verdict.is_apart()
+        });
+        if jobs.contains(&CandidateKind::GaussianMixture) && !many {
             let mixtures = self.by_mixture(&self.best_of_jobs(&all), &quiet)?;
-            all.extend(mixtures.into_iter().map(|proposal| judged(&Job::Mixture, proposal)));
+            all.extend(
+                mixtures
+                    .into_iter()
+                    .map(|proposal| judged(&CandidateKind::GaussianMixture, proposal)),
+            );
         }
-        let score = |c: &Candidate| match c.mixture {
+        let score = |c: &JudgedCandidate| match c.mixture {
             Some(_) => RAISED * c.verdict.score_of_groups(g),
             None => c.verdict.score(g, many),
         };
@@ -126,21 +136,21 @@ impl Problem<'_> {
             .map(|(at, (candidate, &score))| candidate.tried(score, at == best))
             .collect();
         let best_score = scores[best];
-        let mut by_rows: Option<(Job, f64)> = None;
+        let mut by_rows: Option<(CandidateKind, f64)> = None;
         for (candidate, &score) in all.iter().zip(&scores) {
             let better = by_rows.as_ref().is_none_or(|found| score > found.1);
-            if matches!(candidate.job, Job::Rows(_)) && better {
+            if matches!(candidate.job, CandidateKind::Rows(_)) && better {
                 by_rows = Some((candidate.job.clone(), score));
             }
         }
         let best = all.swap_remove(best);
-        Ok(Choice { best, tried, score: best_score, unreliable: many, by_rows })
+        Ok(CandidateChoice { best, tried, score: best_score, unreliable: many, by_rows })
     }
 
     /// The best labels of every job, with the names of their graphs.
-    fn best_of_jobs<'c>(&self, found: &'c [Candidate]) -> Vec<(&'c str, &'c [u32])> {
-        let score = |c: &Candidate| c.verdict.score(self.params.balance, false);
-        let mut best: Vec<&Candidate> = Vec::new();
+    fn best_of_jobs<'c>(&self, found: &'c [JudgedCandidate]) -> Vec<(&'c str, &'c [u32])> {
+        let score = |c: &JudgedCandidate| c.verdict.score(self.params.balance, false);
+        let mut best: Vec<&JudgedCandidate> = Vec::new();
         for candidate in found {
             match best.iter_mut().find(|other| other.job == candidate.job) {
                 Some(other) if score(candidate) > score(other) => *other = candidate,
@@ -154,7 +164,7 @@ impl Problem<'_> {
 
 /// The candidate with the best score. The score of labels that no other kind of candidate has found is multiplied
 /// by [`ALONE`]; where this cannot change the choice, it is left as it is.
-fn best_of(all: &[Candidate], scores: &mut [f64], weights: &[f64], k: usize) -> usize {
+fn best_of(all: &[JudgedCandidate], scores: &mut [f64], weights: &[f64], k: usize) -> usize {
     let plain = scores.to_vec();
     let mut order: Vec<usize> = (0..plain.len()).collect();
     order.sort_by(|&a, &b| plain[b].total_cmp(&plain[a]));
@@ -181,7 +191,7 @@ fn best_of(all: &[Candidate], scores: &mut [f64], weights: &[f64], k: usize) -> 
     best
 }
 
-impl Candidate {
+impl JudgedCandidate {
     fn tried(&self, score: f64, kept: bool) -> CandidateScore {
         let Verdict { width, few, some, many, balance, .. } = self.verdict;
         let on =
@@ -204,7 +214,7 @@ mod tests {
     use super::*;
     use crate::update::cutting::Turns;
 
-    fn candidate(job: Job, labels: &[u32]) -> Candidate {
+    fn candidate(job: CandidateKind, labels: &[u32]) -> JudgedCandidate {
         let verdict = Verdict {
             width: 1.0,
             few: 1.0,
@@ -215,18 +225,18 @@ mod tests {
             balance: 1.0,
             touching: 0.0,
         };
-        let labelled = Labelled { labels: labels.to_vec(), n_fragments: 0, turns: Turns::none() };
+        let labelled = Labeling { labels: labels.to_vec(), n_fragments: 0, turns: Turns::none() };
         let (graph, start) = (String::new(), String::new());
-        Candidate { job, graph, start, vectors: 0, labelled, verdict, mixture: None }
+        JudgedCandidate { job, graph, start, vectors: 0, labelled, verdict, mixture: None }
     }
 
     /// The choice among labels A of two starts on one graph and labels B, given the scores.
-    fn chosen(other: Job, scores: [f64; 4]) -> (usize, [f64; 4]) {
+    fn chosen(other: CandidateKind, scores: [f64; 4]) -> (usize, [f64; 4]) {
         let (a, b) = ([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 1, 1]);
         let all = [
-            candidate(Job::Rows(5), &a),
-            candidate(Job::Rows(10), &a),
-            candidate(Job::Rows(5), &b),
+            candidate(CandidateKind::Rows(5), &a),
+            candidate(CandidateKind::Rows(10), &a),
+            candidate(CandidateKind::Rows(5), &b),
             candidate(other, &b),
         ];
         let mut found = scores;
@@ -236,21 +246,21 @@ mod tests {
     #[test]
     fn labels_of_one_kind_must_be_clearly_better() {
         // The tree finds B as well.
-        assert_eq!(chosen(Job::Tree, [10.0, 9.9, 9.5, 8.0]).0, 2);
-        assert_eq!(chosen(Job::Tree, [10.0, 9.9, 9.1, 8.0]).0, 0);
+        assert_eq!(chosen(CandidateKind::Tree, [10.0, 9.9, 9.5, 8.0]).0, 2);
+        assert_eq!(chosen(CandidateKind::Tree, [10.0, 9.9, 9.1, 8.0]).0, 0);
         // Its own score is too low to count.
-        assert_eq!(chosen(Job::Tree, [10.0, 9.9, 9.5, 7.0]).0, 0);
+        assert_eq!(chosen(CandidateKind::Tree, [10.0, 9.9, 9.5, 7.0]).0, 0);
         // Two numbers of neighbours are one kind.
-        assert_eq!(chosen(Job::Rows(10), [10.0, 9.9, 9.5, 9.4]).0, 0);
+        assert_eq!(chosen(CandidateKind::Rows(10), [10.0, 9.9, 9.5, 9.4]).0, 0);
     }
 
     #[test]
     fn the_best_has_the_largest_score_that_is_shown() {
         for scores in [[10.0, 9.9, 9.5, 8.0], [10.0, 9.9, 9.1, 8.0], [5.0, 6.0, 6.0, 1.0]] {
-            let (best, shown) = chosen(Job::Tree, scores);
+            let (best, shown) = chosen(CandidateKind::Tree, scores);
             assert!(shown.iter().all(|s| *s <= shown[best]), "{scores:?} {shown:?}");
         }
         // Of equal scores the first is kept.
-        assert_eq!(chosen(Job::Tree, [7.0, 7.0, 1.0, 1.0]).0, 0);
+        assert_eq!(chosen(CandidateKind::Tree, [7.0, 7.0, 1.0, 1.0]).0, 0);
     }
 }

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::describe::clusters::{clusters, merges};
-use crate::model::rule::{RowScore, Rule};
+use crate::model::rule::{DecisionRule, RowScore};
 use crate::model::spread::Spread;
 use crate::model::{Model, NO_SCORE};
 use crate::params::{Init, Params, Scale};
 use crate::records::{Explanation, KPath, Trace};
 use crate::score::associations;
 use crate::solver::plan::Plan;
-use crate::solver::problem::{Candidate, Parts, Problem};
+use crate::solver::problem::{ComponentCounts, FitCandidate, Problem};
 use crate::update::cutting::anchor_weights;
 use crate::warning::Warning;
 use obcut_core::error::Error;
@@ -21,7 +21,7 @@ use obcut_core::observer::Stage;
 use obcut_core::parallel::Context;
 use obcut_core::reduce::RankReduced;
 use obcut_core::table::Table;
-use obcut_core::units::{ABSENT, Units};
+use obcut_core::unique_rows::{ABSENT, UniqueRows};
 
 /// The rows of a fit, in the forms that its end needs.
 pub(crate) struct Tables<'t> {
@@ -31,14 +31,14 @@ pub(crate) struct Tables<'t> {
     pub all: &'t Table<'t>,
     /// The distinct rows, scaled.
     pub full: &'t Table<'t>,
-    pub units: &'t Units,
+    pub units: &'t UniqueRows,
 }
 
 impl Problem<'_> {
     /// The labels of all rows, and the model that gives those labels.
     pub fn finish(
         &self,
-        kept: &mut Candidate,
+        kept: &mut FitCandidate,
         scaling: &Scaling,
         tables: &Tables<'_>,
         reduced: Option<&RankReduced>,
@@ -57,7 +57,7 @@ impl Problem<'_> {
             by_size(&mut kept.labels, weights, k);
         }
         let unit_labels = kept.labels.clone();
-        let rule = Rule::votes(&kept.graph, &unit_labels, weights, k);
+        let rule = DecisionRule::votes(&kept.graph, &unit_labels, weights, k);
         let ruled = rule.label(&kept.graph, context)?;
         let mut exceptions: Vec<(u64, u32)> = (0..unit_labels.len())
             .filter(|&u| ruled[u] != unit_labels[u])
@@ -117,7 +117,7 @@ impl Problem<'_> {
     pub fn add_stability(
         &self,
         model: &mut Model,
-        kept: &Candidate,
+        kept: &FitCandidate,
         anchors: Option<&[f64]>,
         context: &Context<'_>,
         clock: &mut Clock,
@@ -151,7 +151,7 @@ fn by_size(labels: &mut [u32], weights: &[f64], k: usize) {
 }
 
 /// What every unit got, for each of its rows.
-fn spread(of_unit: &[RowScore], units: &Units) -> Vec<RowScore> {
+fn spread(of_unit: &[RowScore], units: &UniqueRows) -> Vec<RowScore> {
     (units.of_row.iter())
         .map(|&u| if u == ABSENT { NO_SCORE } else { of_unit[u as usize] })
         .collect()
@@ -167,13 +167,13 @@ pub(crate) struct Notes {
     /// Pieces of the graph too small to be clusters.
     pub n_fragments: usize,
     /// How the components of the graph of nearest rows lie in the clusters.
-    pub components: Parts,
+    pub components: ComponentCounts,
     /// Columns most of whose values lie in a sliver of their range.
     pub slivers: Vec<Sliver>,
 }
 
 impl Notes {
-    pub fn new(plan: &Plan, kept: &Candidate, slivers: Vec<Sliver>) -> Self {
+    pub fn new(plan: &Plan, kept: &FitCandidate, slivers: Vec<Sliver>) -> Self {
         Self {
             capped: plan.capped,
             n_units: plan.n_units,
@@ -212,7 +212,7 @@ impl Notes {
         if trace.n_pieces > n_clusters {
             warnings.push(Warning::MoreComponents { n_components: trace.n_pieces, n_clusters });
         }
-        let Parts { n: n_components, merged, split } = components;
+        let ComponentCounts { n: n_components, merged, split } = components;
         if n_components > 1 && n_components <= n_clusters && merged > 0 {
             warnings.push(Warning::ComponentsMerged { merged, n_components });
         }

@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::learn::{Loop, State, total_square};
+use super::learn::{Loop, LoopState, total_square};
 use crate::params::{AnchorUpdate, RowSolver};
 use crate::records::Trace;
-use crate::update::anchors::Moments;
+use crate::update::anchors::LinkMoments;
 use crate::update::cutting::Visits;
 use crate::update::graph::Support;
 use crate::update::{embedding, labels};
@@ -28,7 +28,7 @@ struct Golden {
     lambda: f64,
     /// Scaled rows.
     x: Vec<f64>,
-    start: State,
+    start: LoopState,
     objective: Vec<f64>,
 }
 
@@ -96,7 +96,7 @@ fn load(path: &Path) -> Golden {
         k,
         m,
         lambda: read(path, "lam").1[0],
-        start: State {
+        start: LoopState {
             anchors: transposed(&read(path, "A0").1, d, m),
             graph,
             labels: read(path, "Y0").1.iter().map(|&l| l as u32).collect(),
@@ -141,7 +141,7 @@ fn the_objective_at_the_start_is_the_authors() {
     each(|golden, table, context| {
         let (state, weights) = (&golden.start, vec![1.0; golden.n]);
         let square = total_square(table, &weights, context).unwrap();
-        let moments = Moments::new(table, &state.graph, &weights, context).unwrap();
+        let moments = LinkMoments::new(table, &state.graph, &weights, context).unwrap();
         let residual = moments.residual(&state.anchors, golden.m, golden.d, square);
         let joined = embedding::joined(
             &state.graph,

@@ -2,7 +2,7 @@
 
 use crate::graph::kinds;
 use crate::params::{GraphKind, Params};
-use crate::solver::plan::Block;
+use crate::solver::plan::AnchorSets;
 use obcut_core::error::Error;
 use obcut_core::kmeans::{self, Schedule, Weighted};
 use obcut_core::observer::Stage;
@@ -32,14 +32,14 @@ pub(crate) fn auto_sets(graph: GraphKind) -> usize {
 }
 
 /// The kind of graph between rows and anchors; rows that are linked to rows follow the distance graph.
-fn kind_of(graph: GraphKind) -> &'static dyn kinds::Kind {
+fn kind_of(graph: GraphKind) -> &'static dyn kinds::AnchorGraph {
     kinds::of(graph).or(kinds::of(GraphKind::Distance)).expect("distances link rows to anchors")
 }
 
 /// All anchor sets of all blocks, one after the other, each M × d.
 pub(crate) fn anchors(
     rows: &Weighted<'_, '_>,
-    blocks: &[Block],
+    blocks: &[AnchorSets],
     params: &Params,
     stream: Stream,
     context: &Context<'_>,

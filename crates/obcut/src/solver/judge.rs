@@ -50,7 +50,7 @@ const APART: (f64, f64) = (0.9985, 0.05);
 const UNRELIABLE: (f64, f64) = (0.05, 0.03);
 
 /// Graphs that judge.
-pub(crate) struct Judge {
+pub(crate) struct Scorer {
     /// One width: few and fewest neighbours.
     width: [Graph; 2],
     /// The closed form: some, few and fewest neighbours.
@@ -77,7 +77,7 @@ pub(crate) struct Verdict {
     pub touching: f64,
 }
 
-impl Judge {
+impl Scorer {
     /// From the [`MANY`] + 1 nearest rows of every row.
     pub fn new(
         near: &Neighbors,
@@ -249,7 +249,7 @@ mod tests {
         let table = Table::new(DenseRef::new(&x, 400, 2).unwrap().into(), &scaling);
         let context = Context::new(1, &Silent).unwrap();
         let near = Neighbors::exact(&table, MANY + 1, &context).unwrap();
-        let judge = Judge::new(&near, &vec![1.0; 400], 2, &context).unwrap();
+        let judge = Scorer::new(&near, &vec![1.0; 400], 2, &context).unwrap();
         let apart: Vec<u32> = (0..400).map(|i| u32::from(i >= 385)).collect();
         let halves: Vec<u32> = (0..400).map(|i| u32::from(x[2 * i] > 0.0)).collect();
         let (apart, halves) = (judge.verdict(&apart), judge.verdict(&halves));
@@ -267,7 +267,7 @@ mod tests {
         let table = Table::new(DenseRef::new(&x, 300, 2).unwrap().into(), &scaling);
         let context = Context::new(1, &Silent).unwrap();
         let near = Neighbors::exact(&table, MANY + 1, &context).unwrap();
-        let judge = Judge::new(&near, &vec![1.0; 300], 2, &context).unwrap();
+        let judge = Scorer::new(&near, &vec![1.0; 300], 2, &context).unwrap();
         let labels: Vec<u32> = (0..300).map(|i| u32::from(i >= 290)).collect();
         let verdict = judge.verdict(&labels);
         assert!(verdict.width > 1.0 - 1e-9 && verdict.some > 0.999, "{verdict:?}");

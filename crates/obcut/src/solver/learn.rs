@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::params::{AnchorUpdate, RowSolver};
 use crate::records::{StopReason, Trace};
-use crate::update::anchors::{self, Moments};
+use crate::update::anchors::{self, LinkMoments};
 use crate::update::cutting::Visits;
 use crate::update::graph::{RowProblem, Support};
 use crate::update::{embedding, graph, labels};
@@ -22,7 +22,7 @@ use obcut_core::table::Table;
 
 /// The unknowns.
 #[derive(Clone)]
-pub(crate) struct State {
+pub(crate) struct LoopState {
     /// A', M × d.
     pub anchors: Vec<f64>,
     /// B.
@@ -66,7 +66,7 @@ impl Loop<'_> {
         &self,
         table: &Table<'_>,
         visits: Visits<'_>,
-        state: &mut State,
+        state: &mut LoopState,
         trace: &mut Trace,
         context: &Context<'_>,
         mut watch: impl FnMut(&'static str, f64),
@@ -74,7 +74,7 @@ impl Loop<'_> {
         let (m, d) = (state.graph.n_cols, table.d());
         let first = state.anchors.clone();
         let total_square = total_square(table, visits.weights, context)?;
-        let mut moments = Moments::new(table, &state.graph, visits.weights, context)?;
+        let mut moments = LinkMoments::new(table, &state.graph, visits.weights, context)?;
         // The pull is fixed at the start, so that it is part of one objective.
         let mean_diagonal = (0..m).map(|a| moments.s[a * m + a]).sum::<f64>() / m as f64;
         let pull = match self.anchor_update {
@@ -152,13 +152,13 @@ impl Loop<'_> {
 
     fn labels(
         &self,
-        state: &mut State,
+        state: &mut LoopState,
         visits: Visits<'_>,
         value: &mut Value,
         context: &Context<'_>,
     ) -> Result<usize, Error> {
         let k = self.n_clusters;
-        let State { graph, labels, embedding: h, .. } = state;
+        let LoopState { graph, labels, embedding: h, .. } = state;
         let weighted = embedding::weighted(h, self.anchor_weights, k);
         let (moved, cut) = labels::update(graph, &weighted, labels, k, visits, context)?;
         value.cut = cut;
@@ -167,7 +167,7 @@ impl Loop<'_> {
 
     fn embedding(
         &self,
-        state: &mut State,
+        state: &mut LoopState,
         visits: Visits<'_>,
         value: &mut Value,
     ) -> Result<(), Error> {
@@ -182,10 +182,10 @@ impl Loop<'_> {
     fn graph(
         &self,
         table: &Table<'_>,
-        state: &mut State,
+        state: &mut LoopState,
         visits: Visits<'_>,
         context: &Context<'_>,
-    ) -> Result<Moments, Error> {
+    ) -> Result<LinkMoments, Error> {
         let (m, d) = (state.graph.n_cols, table.d());
         let gram = Gram::new(gemm::gram(&state.anchors, m, d), m, self.ridge);
         let mut sizes = vec![0.0; self.n_clusters];
@@ -205,7 +205,12 @@ impl Loop<'_> {
         Ok(moments)
     }
 
-    fn cut(&self, state: &State, visits: Visits<'_>, context: &Context<'_>) -> Result<f64, Error> {
+    fn cut(
+        &self,
+        state: &LoopState,
+        visits: Visits<'_>,
+        context: &Context<'_>,
+    ) -> Result<f64, Error> {
         if !self.with_cut {
             return Ok(0.0);
         }
@@ -216,7 +221,7 @@ impl Loop<'_> {
         Ok(simd::dot(&joined, &state.embedding))
     }
 
-    fn penalty(&self, state: &State, weights: &[f64], first: &[f64], pull: f64) -> f64 {
+    fn penalty(&self, state: &LoopState, weights: &[f64], first: &[f64], pull: f64) -> f64 {
         let mut penalty = 0.0;
         if self.ridge > 0.0 {
             for (i, w) in weights.iter().enumerate() {
@@ -254,7 +259,7 @@ pub(crate) fn total_square(
 mod tests {
     use super::*;
     use crate::graph::bipartite::Builder;
-    use crate::graph::layout::Layout;
+    use crate::graph::layout::GraphLayout;
     use crate::params::Named;
     use crate::params::{GraphKind, Params};
     use obcut_core::matrix::DenseRef;
@@ -268,7 +273,7 @@ mod tests {
         x: &[f64],
         d: usize,
         weights: &[f64],
-        state: &State,
+        state: &LoopState,
         first: &[f64],
         pull: f64,
     ) -> f64 {
@@ -311,12 +316,12 @@ mod tests {
             let params = Params { graph, ..Params::new(k) };
             let points = table.points(x[..m * d].to_vec());
             let first = points.values.clone();
-            let b = Builder::new(&params, &Layout::single(graph, m, 1), &points, 0.0)
+            let b = Builder::new(&params, &GraphLayout::single(graph, m, 1), &points, 0.0)
                 .build(&table, &points, &context)
                 .unwrap();
             let labels: Vec<u32> = (0..n as u32).map(|i| i % k as u32).collect();
             let h = embedding::update(&b, &labels, &weights, &anchor_weights, k).unwrap();
-            let mut state = State { anchors: first.clone(), graph: b, labels, embedding: h };
+            let mut state = LoopState { anchors: first.clone(), graph: b, labels, embedding: h };
             let task = Loop {
                 n_clusters: k,
                 lambda: [0.01, 0.3, 5.0][seed as usize / 2 % 3],
@@ -336,7 +341,7 @@ mod tests {
                 stop_on_labels: false,
                 anchor_weights: &anchor_weights,
             };
-            let moments = Moments::new(&table, &state.graph, &weights, &context).unwrap();
+            let moments = LinkMoments::new(&table, &state.graph, &weights, &context).unwrap();
             let diagonal = (0..m).map(|a| moments.s[a * m + a]).sum::<f64>() / m as f64;
             let proximal = task.anchor_update == AnchorUpdate::Proximal && task.learn_anchors;
             let pull = if proximal { task.pull * diagonal } else { 0.0 };

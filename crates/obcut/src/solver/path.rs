@@ -24,13 +24,13 @@ use crate::params::Named;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::graph::bipartite::Builder;
-use crate::graph::layout::Layout;
+use crate::graph::layout::GraphLayout;
 use crate::metrics;
 use crate::params::{GraphKind, Init, Params};
 use crate::records::{KPath, KScore};
 use crate::score::{association, size_entropy, sizes};
 use crate::solver::init::{self, auto_anchors};
-use crate::solver::plan::Block;
+use crate::solver::plan::AnchorSets;
 use crate::solver::{reference, rim};
 use obcut_core::Graph;
 use obcut_core::error::{Error, ParamError};
@@ -187,19 +187,19 @@ pub(crate) fn path(
     for t in &mut tried {
         t.reference = without_clusters(&without, t.n_clusters);
     }
-    Ok(KPath { eigengap, ..pick(tried, low, ground.pieces, Reference::of(&without)) })
+    Ok(KPath { eigengap, ..pick(tried, low, ground.pieces, ReferenceScores::of(&without)) })
 }
 
 /// What was found in a table without clusters.
 #[derive(Clone, Copy)]
-struct Reference {
+struct ReferenceScores {
     /// The best score,
     score: f64,
     /// and the sparsest rims.
     apart: f64,
 }
 
-impl Reference {
+impl ReferenceScores {
     /// A score that is not clear itself says nothing: in very many columns sums of rows are all alike.
     fn of(tried: &[KScore]) -> Option<Self> {
         let most = |of: fn(&KScore) -> f64| tried.iter().map(of).fold(0.0, f64::max);
@@ -308,9 +308,9 @@ fn views(
     let rows_for_anchors = if kind == GraphKind::Distance { n / 2 } else { n };
     let automatic = || auto_anchors(kind, rows_for_anchors, 1);
     let per_set = params.n_anchors.unwrap_or_else(automatic).max(k + 1).min(n);
-    let blocks = [Block { per_set, n_sets: VIEWS }];
+    let blocks = [AnchorSets { per_set, n_sets: VIEWS }];
     let anchors = init::anchors(rows, &blocks, params, stream, context)?;
-    let layout = Layout::single(kind, per_set, 1);
+    let layout = GraphLayout::single(kind, per_set, 1);
     let of_column = layout.anchor_of_column();
     let quiet = context.quietly();
     let sets: Vec<&[f64]> = anchors.chunks_exact(per_set * d).collect();
@@ -390,7 +390,7 @@ fn pick(
     tried: Vec<KScore>,
     low: usize,
     pieces: (usize, usize),
-    reference: Option<Reference>,
+    reference: Option<ReferenceScores>,
 ) -> KPath {
     let path = |chosen: usize, clear: bool, rivals: Vec<usize>, tried: Vec<KScore>| {
         let reference = reference.map(|r| r.score);
@@ -413,7 +413,7 @@ fn pick(
     };
     let found = best(&perhaps).or_else(|| if low > 1 { best(&|_| true) } else { None });
     let Some(found) = found else {
-        let single = |r: Reference| tried.iter().all(|t| t.apart <= r.apart + SINGLE);
+        let single = |r: ReferenceScores| tried.iter().all(|t| t.apart <= r.apart + SINGLE);
         let clear = tried.is_empty() || reference.is_some_and(single);
         return path(1, clear, Vec::new(), tried);
     };
@@ -468,7 +468,7 @@ mod tests {
         scores.iter().map(one).collect()
     }
 
-    const NULL: Option<Reference> = Some(Reference { score: 0.6, apart: 0.1 });
+    const NULL: Option<ReferenceScores> = Some(ReferenceScores { score: 0.6, apart: 0.1 });
 
     #[test]
     fn a_rival_scores_alike_and_stands_apart() {

@@ -1,20 +1,20 @@
 //! What a fit does, with every automatic number filled in: the anchor sets that are learned, the graphs
 //! that are built on them, and the ways from graph to labels that are tried.
 
-use crate::graph::layout::{Layout, Part};
+use crate::graph::layout::{GraphBlock, GraphLayout};
 use crate::params::{Effort, GraphKind, Init, Learn, Params};
 use crate::solver::init::{auto_anchors, auto_sets};
 use obcut_core::error::{Error, ParamError};
 
 /// Numbers that settings leave automatic.
 pub(crate) struct Plan {
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<AnchorSets>,
     /// Graphs on the anchors, each of weight one.
-    pub sources: Vec<Part>,
+    pub sources: Vec<GraphBlock>,
     /// What is tried; a single graph between rows and anchors needs no choice.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<CandidateKind>,
     /// The source that labels rows when the candidate that is kept has no anchors of its own.
-    pub ruler: usize,
+    pub rule_graph: usize,
     /// Rows that the candidates are judged on.
     pub trial_rows: usize,
     /// Anchors asked for, when they are more than the distinct rows.
@@ -29,16 +29,16 @@ pub(crate) struct Plan {
 
 /// Anchor sets of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Block {
+pub(crate) struct AnchorSets {
     pub per_set: usize,
     pub n_sets: usize,
 }
 
 /// What candidates are made from.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Job {
+pub(crate) enum CandidateKind {
     /// A graph between rows and anchors.
-    Anchors(Way),
+    Anchors(AnchorCandidate),
     /// The graph of this many nearest rows.
     Rows(usize),
     /// A minimum spanning tree of the rows.
@@ -46,28 +46,28 @@ pub(crate) enum Job {
     /// k-means on the rows.
     Means,
     /// A mixture of Gaussians, from the labels of the other candidates.
-    Mixture,
+    GaussianMixture,
 }
 
 /// A graph made of sources, and a start.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct AnchorCandidate {
     /// Indices of sources, side by side with equal weight.
     pub sources: Vec<usize>,
-    pub start: WayStart,
+    pub start: Start,
     /// Links of a row to an anchor set, where they are not as many as the settings say.
     pub links: Option<usize>,
 }
 
 /// Where the labels of a way start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WayStart {
+pub(crate) enum Start {
     Spectral,
     KMeans,
     Given,
 }
 
-impl WayStart {
+impl Start {
     pub fn name(self) -> &'static str {
         match self {
             Self::Spectral => "spectral",
@@ -93,7 +93,7 @@ impl Plan {
             blocks: Vec::new(),
             sources: Vec::new(),
             jobs: Vec::new(),
-            ruler: 0,
+            rule_graph: 0,
             trial_rows: trial_rows(params.effort, k * d),
             capped: None,
             n_units: n,
@@ -106,7 +106,7 @@ impl Plan {
             if !n_anchors.is_multiple_of(n_sets) {
                 return Err(ParamError::AnchorSets { n_anchors, n_sets }.into());
             }
-            plan.blocks.push(Block { per_set: n_anchors / n_sets, n_sets });
+            plan.blocks.push(AnchorSets { per_set: n_anchors / n_sets, n_sets });
         } else if kind == GraphKind::Neighbors {
             let n_sets = params.n_anchor_sets.unwrap_or(1);
             plan.add_block(params, auto_anchors(GraphKind::Distance, n, k), n_sets, n);
@@ -121,8 +121,8 @@ impl Plan {
         }
         let part = |kind: GraphKind, block: usize| {
             let first = plan.blocks[..block].iter().map(|b| b.per_set * b.n_sets).sum();
-            let Block { per_set, n_sets } = plan.blocks[block];
-            Part { kind, first, per_set, n_sets, weight: 1.0, links: None }
+            let AnchorSets { per_set, n_sets } = plan.blocks[block];
+            GraphBlock { kind, first, per_set, n_sets, weight: 1.0, links: None }
         };
         plan.sources = match kind {
             GraphKind::Auto => {
@@ -131,7 +131,7 @@ impl Plan {
                 if params.effort == Effort::Thorough {
                     sources.push(part(GraphKind::Local, 0));
                 }
-                plan.ruler = 1;
+                plan.rule_graph = 1;
                 sources
             }
             GraphKind::Neighbors => vec![part(GraphKind::Distance, 0)],
@@ -146,21 +146,21 @@ impl Plan {
     }
 
     /// What is tried. Of equal scores the first is kept. `sampled` says that a part of the rows is tried first.
-    fn jobs(&self, params: &Params, sampled: bool) -> Vec<Job> {
+    fn jobs(&self, params: &Params, sampled: bool) -> Vec<CandidateKind> {
         let start = match params.init {
-            Init::Spectral => WayStart::Spectral,
-            Init::KMeans => WayStart::KMeans,
-            Init::Given(_) => WayStart::Given,
+            Init::Spectral => Start::Spectral,
+            Init::KMeans => Start::KMeans,
+            Init::Given(_) => Start::Given,
         };
         let way = |kinds: &[GraphKind]| {
             let of = |kind| self.sources.iter().position(|source| source.kind == kind);
             let sources = kinds.iter().filter_map(|&kind| of(kind)).collect();
-            Job::Anchors(Way { sources, start, links: None })
+            CandidateKind::Anchors(AnchorCandidate { sources, start, links: None })
         };
         use GraphKind::{Distance, Global, Local};
         match params.graph {
             GraphKind::Auto => {}
-            GraphKind::Neighbors => return FEW_NEIGHBORS.map(Job::Rows).to_vec(),
+            GraphKind::Neighbors => return FEW_NEIGHBORS.map(CandidateKind::Rows).to_vec(),
             kind => return vec![way(&[kind])],
         }
         // The learning loop has one row problem, so it takes one kind of links.
@@ -169,38 +169,46 @@ impl Plan {
         }
         let mut jobs = vec![way(&[Global]), way(&[Global, Distance])];
         // Nearest rows do the same better where there are few enough of them.
-        if sampled || start != WayStart::Spectral || params.effort != Effort::Auto {
+        if sampled || start != Start::Spectral || params.effort != Effort::Auto {
             jobs.insert(0, way(&[Distance]));
         }
         if params.effort == Effort::Thorough {
             jobs.extend([way(&[Local]), way(&[Global, Local])]);
         }
-        if start == WayStart::Spectral {
+        if start == Start::Spectral {
             if params.effort != Effort::Fast {
-                jobs.splice(0..0, FEW_NEIGHBORS.map(Job::Rows));
+                jobs.splice(0..0, FEW_NEIGHBORS.map(CandidateKind::Rows));
             }
-            jobs.extend([Job::Tree, Job::Means, Job::Mixture]);
+            jobs.extend([
+                CandidateKind::Tree,
+                CandidateKind::Means,
+                CandidateKind::GaussianMixture,
+            ]);
         }
         jobs
     }
 
     /// What is left of the plan to repeat one job, with the anchors that it needs.
-    pub fn only(&self, job: &Job, vectors: usize) -> Self {
+    pub fn only(&self, job: &CandidateKind, vectors: usize) -> Self {
         let used = match job {
-            Job::Anchors(way) => way.sources.clone(),
-            Job::Rows(_) => vec![self.ruler],
-            Job::Tree | Job::Means | Job::Mixture => Vec::new(),
+            CandidateKind::Anchors(way) => way.sources.clone(),
+            CandidateKind::Rows(_) => vec![self.rule_graph],
+            CandidateKind::Tree | CandidateKind::Means | CandidateKind::GaussianMixture => {
+                Vec::new()
+            }
         };
         let jobs = match job {
-            Job::Anchors(way) => {
+            CandidateKind::Anchors(way) => {
                 let sources = (0..used.len()).collect();
-                vec![Job::Anchors(Way { sources, ..way.clone() })]
+                vec![CandidateKind::Anchors(AnchorCandidate { sources, ..way.clone() })]
             }
-            Job::Mixture => vec![Job::Means, Job::Mixture],
+            CandidateKind::GaussianMixture => {
+                vec![CandidateKind::Means, CandidateKind::GaussianMixture]
+            }
             other => vec![other.clone()],
         };
         let mut blocks = Vec::new();
-        let mut sources: Vec<Part> = used.iter().map(|&s| self.sources[s]).collect();
+        let mut sources: Vec<GraphBlock> = used.iter().map(|&s| self.sources[s]).collect();
         let (mut first, mut kept) = (0, 0);
         for block in &self.blocks {
             let of_block: Vec<usize> =
@@ -218,7 +226,7 @@ impl Plan {
             blocks,
             sources,
             jobs,
-            ruler: 0,
+            rule_graph: 0,
             trial_rows,
             capped: None,
             n_units,
@@ -235,39 +243,41 @@ impl Plan {
         }
         // With every distinct row an anchor, further sets would be copies.
         let n_sets = if per_set == n { 1 } else { n_sets };
-        self.blocks.push(Block { per_set, n_sets });
+        self.blocks.push(AnchorSets { per_set, n_sets });
     }
 
     /// The columns of a way's graph.
-    pub fn layout(&self, way: &Way) -> Layout {
+    pub fn layout(&self, way: &AnchorCandidate) -> GraphLayout {
         let (weight, links) = (way.share(), way.links);
-        Layout(way.sources.iter().map(|&s| Part { weight, links, ..self.sources[s] }).collect())
+        GraphLayout(
+            way.sources.iter().map(|&s| GraphBlock { weight, links, ..self.sources[s] }).collect(),
+        )
     }
 
     /// The graph that labels rows when a candidate has no anchors of its own.
-    pub fn ruling_way(&self) -> Way {
-        Way { sources: vec![self.ruler], start: WayStart::Spectral, links: None }
+    pub fn rule_candidate(&self) -> AnchorCandidate {
+        AnchorCandidate { sources: vec![self.rule_graph], start: Start::Spectral, links: None }
     }
 
     /// The graphs that may label rows when a candidate has no anchors of its own, the cheapest first.
-    pub fn rulers(&self) -> Vec<Way> {
-        let mut rulers = vec![self.ruling_way()];
+    pub fn rule_candidates(&self) -> Vec<AnchorCandidate> {
+        let mut rule_candidates = vec![self.rule_candidate()];
         let by_anchors = self.jobs.iter().filter_map(|job| match job {
-            Job::Anchors(way) if !rulers.contains(way) => Some(way.clone()),
+            CandidateKind::Anchors(way) if !rule_candidates.contains(way) => Some(way.clone()),
             _ => None,
         });
-        let more: Vec<Way> = by_anchors.collect();
-        rulers.extend(more);
-        rulers
+        let more: Vec<AnchorCandidate> = by_anchors.collect();
+        rule_candidates.extend(more);
+        rule_candidates
     }
 
     /// All sources side by side, each of weight one.
-    pub fn all_sources(&self) -> Layout {
-        Layout(self.sources.clone())
+    pub fn all_sources(&self) -> GraphLayout {
+        GraphLayout(self.sources.clone())
     }
 }
 
-impl Way {
+impl AnchorCandidate {
     /// Weight of every source.
     pub fn share(&self) -> f64 {
         1.0 / self.sources.len() as f64

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::bipartite::Builder;
 use crate::graph::kinds;
-use crate::graph::layout::Layout;
+use crate::graph::layout::GraphLayout;
 use crate::params::{Formulation, Init, LambdaScale, Learn, Params, SweepOrder};
 use crate::records::Trace;
 use crate::score::{association, score};
 use crate::solver::init;
-use crate::solver::learn::{Loop, State};
-use crate::solver::plan::{Block, Job, Plan, Way, WayStart};
+use crate::solver::learn::{Loop, LoopState};
+use crate::solver::plan::{AnchorCandidate, AnchorSets, CandidateKind, Plan, Start};
 use crate::update::cutting::{self, Turns, Visits, cut};
 use crate::update::embedding;
 use crate::update::graph::Support;
@@ -35,15 +35,15 @@ const TRIAL: usize = 5;
 /// How labels came about.
 #[derive(Clone, Debug)]
 pub(crate) struct Procedure {
-    pub job: Job,
+    pub job: CandidateKind,
     /// Eigenvectors of the start; 0 when there are none, or as many as clusters.
     pub vectors: usize,
 }
 
 /// One restart's result.
-pub(crate) struct Candidate {
+pub(crate) struct FitCandidate {
     pub procedure: Procedure,
-    pub layout: Layout,
+    pub layout: GraphLayout,
     /// The anchors that the layout uses.
     pub anchors: Vec<f64>,
     pub graph: Graph,
@@ -53,12 +53,12 @@ pub(crate) struct Candidate {
     pub trace: Trace,
     pub n_fragments: usize,
     /// How the components of the graph of nearest rows lie in the clusters, where that graph was built.
-    pub components: Parts,
+    pub components: ComponentCounts,
     /// A minimum spanning tree of the rows, or of a part of them, where the graph of nearest rows was built.
     pub tree: Vec<Edge>,
 }
 
-impl Candidate {
+impl FitCandidate {
     /// The trace of the fit that keeps this candidate.
     pub fn finished(self, weights: &[f64], n_clusters: usize, clock: Clock) -> Trace {
         let mut trace = self.trace;
@@ -71,7 +71,7 @@ impl Candidate {
 
 /// How the components of the graph of nearest rows lie in the clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Parts {
+pub(crate) struct ComponentCounts {
     /// Components that could be clusters.
     pub n: usize,
     /// Components that lie in several clusters.
@@ -81,7 +81,7 @@ pub(crate) struct Parts {
 }
 
 /// Labels of a finished cut.
-pub(crate) struct Labelled {
+pub(crate) struct Labeling {
     pub labels: Vec<u32>,
     pub n_fragments: usize,
     pub turns: Turns,
@@ -133,7 +133,7 @@ impl<'p> Problem<'p> {
     pub fn build(
         &self,
         table: &Table<'_>,
-        layout: &Layout,
+        layout: &GraphLayout,
         anchors: &[f64],
         context: &Context<'_>,
     ) -> Result<Graph, Error> {
@@ -148,8 +148,8 @@ impl<'p> Problem<'p> {
         given: Option<&[f64]>,
         context: &mut Context<'_>,
         clock: &mut Clock,
-    ) -> Result<Candidate, Error> {
-        let mut kept: Option<Candidate> = None;
+    ) -> Result<FitCandidate, Error> {
+        let mut kept: Option<FitCandidate> = None;
         let mut scores = Vec::new();
         for restart in 0..self.plan.n_init {
             context.set_restart(restart, self.plan.n_init);
@@ -174,20 +174,22 @@ impl<'p> Problem<'p> {
         stream: Stream,
         context: &Context<'_>,
         clock: &mut Clock,
-    ) -> Result<Candidate, Error> {
+    ) -> Result<FitCandidate, Error> {
         let anchors = clock.time(Stage::Anchors, || match given {
             Some(given) => Ok(given.to_vec()),
             None => init::anchors(self.rows, &self.plan.blocks, self.params, stream, context),
         })?;
         let mut candidate = match &self.plan.jobs[..] {
-            [Job::Anchors(way)] => self.go(way, None, &anchors, stream, context, clock)?,
+            [CandidateKind::Anchors(way)] => {
+                self.run(way, None, &anchors, stream, context, clock)?
+            }
             jobs if self.params.n_clusters == 1 => {
                 let by_anchors = jobs.iter().find_map(|job| match job {
-                    Job::Anchors(way) => Some(way.clone()),
+                    CandidateKind::Anchors(way) => Some(way.clone()),
                     _ => None,
                 });
-                let way = by_anchors.unwrap_or_else(|| self.plan.ruling_way());
-                self.go(&way, None, &anchors, stream, context, clock)?
+                let way = by_anchors.unwrap_or_else(|| self.plan.rule_candidate());
+                self.run(&way, None, &anchors, stream, context, clock)?
             }
             _ => self.select(&anchors, stream, context, clock)?,
         };
@@ -198,15 +200,15 @@ impl<'p> Problem<'p> {
     }
 
     /// Goes one way on all rows, with as many eigenvectors as clusters unless told otherwise.
-    pub fn go(
+    pub fn run(
         &self,
-        way: &Way,
+        way: &AnchorCandidate,
         vectors: Option<usize>,
         anchors: &[f64],
         stream: Stream,
         context: &Context<'_>,
         clock: &mut Clock,
-    ) -> Result<Candidate, Error> {
+    ) -> Result<FitCandidate, Error> {
         let table = self.rows.table;
         // Rows are multiplied with the anchors that the way uses, and with no others.
         let (layout, used) = self.plan.layout(way).compact(anchors, table.d());
@@ -214,11 +216,11 @@ impl<'p> Problem<'p> {
         let start = clock.time(Stage::Start, || {
             context.report(Stage::Start, 0, 0, None)?;
             let means = match way.start {
-                WayStart::KMeans if self.anchors_are_means() => {
+                Start::KMeans if self.anchors_are_means() => {
                     let points = table.points(anchors.to_vec());
                     Some(kmeans::assign(table, &points, context)?)
                 }
-                WayStart::KMeans => Some(init::k_means(self.rows, self.params, stream, context)?),
+                Start::KMeans => Some(init::k_means(self.rows, self.params, stream, context)?),
                 _ => None,
             };
             match vectors.filter(|&q| q > 0) {
@@ -227,7 +229,7 @@ impl<'p> Problem<'p> {
             }
         })?;
         let labelled = if self.learns_from_start() {
-            Labelled { turns: Turns::none(), ..start }
+            Labeling { turns: Turns::none(), ..start }
         } else {
             clock.time(Stage::Cut, || self.cut(&graph, start, stream, context))?
         };
@@ -241,27 +243,27 @@ impl<'p> Problem<'p> {
     /// program, where both start from the same seed: as many anchors as clusters, all rows.
     fn anchors_are_means(&self) -> bool {
         let Params { rows_per_anchor, anchors, n_clusters, .. } = self.params;
-        let block = Block { per_set: *n_clusters, n_sets: 1 };
+        let block = AnchorSets { per_set: *n_clusters, n_sets: 1 };
         rows_per_anchor.is_none() && anchors.is_none() && self.plan.blocks == [block]
     }
 
     pub fn candidate(
         &self,
-        way: &Way,
+        way: &AnchorCandidate,
         anchors: &[f64],
         graph: Graph,
-        labelled: Labelled,
+        labelled: Labeling,
         score: f64,
-    ) -> Candidate {
+    ) -> FitCandidate {
         let (layout, anchors) = self.plan.layout(way).compact(anchors, self.rows.table.d());
         let anchor_weights =
             cutting::anchor_weights(&graph, self.rows.weights, self.params.anchor_weights);
         let mut trace = Trace::new();
-        let Labelled { labels, n_fragments, turns } = labelled;
+        let Labeling { labels, n_fragments, turns } = labelled;
         trace.cut = turns.values;
         trace.stop = turns.stop;
-        Candidate {
-            procedure: Procedure { job: Job::Anchors(way.clone()), vectors: 0 },
+        FitCandidate {
+            procedure: Procedure { job: CandidateKind::Anchors(way.clone()), vectors: 0 },
             layout,
             anchors,
             graph,
@@ -270,7 +272,7 @@ impl<'p> Problem<'p> {
             score,
             trace,
             n_fragments,
-            components: Parts::default(),
+            components: ComponentCounts::default(),
             tree: Vec::new(),
         }
     }
@@ -279,12 +281,12 @@ impl<'p> Problem<'p> {
     fn spectral_start(
         &self,
         graph: &Graph,
-        way: &Way,
+        way: &AnchorCandidate,
         q: usize,
         anchors: &[f64],
         stream: Stream,
         context: &Context<'_>,
-    ) -> Result<Labelled, Error> {
+    ) -> Result<Labeling, Error> {
         let (rows, k) = (self.rows, self.params.n_clusters);
         let stream = stream.named("labels");
         let of_column = self.plan.layout(way).anchor_of_column();
@@ -295,27 +297,27 @@ impl<'p> Problem<'p> {
         let weighted = (rows.weights, rows.keys);
         let mut labels = found.labels(graph, weighted, (k, q), DISCRETISE, stream, context)?;
         fill_empty(&mut labels, rows.keys, k, stream.named("fill"));
-        Ok(Labelled { labels, n_fragments: found.n_fragments, turns: Turns::none() })
+        Ok(Labeling { labels, n_fragments: found.n_fragments, turns: Turns::none() })
     }
 
     /// The first labels of a way, every cluster non-empty. `means` are labels by k-means.
     pub fn start(
         &self,
         graph: &Graph,
-        way: &Way,
+        way: &AnchorCandidate,
         means: Option<&[u32]>,
         anchors: &[f64],
         stream: Stream,
         context: &Context<'_>,
-    ) -> Result<Labelled, Error> {
+    ) -> Result<Labeling, Error> {
         let (rows, k) = (self.rows, self.params.n_clusters);
         let stream = stream.named("labels");
         let (mut labels, n_fragments) = match way.start {
-            WayStart::Given => {
+            Start::Given => {
                 (self.start.clone().expect("given labels are mapped to units by fit"), 0)
             }
-            WayStart::KMeans => (means.expect("computed for such ways").to_vec(), 0),
-            WayStart::Spectral => {
+            Start::KMeans => (means.expect("computed for such ways").to_vec(), 0),
+            Start::Spectral => {
                 let of_column = self.plan.layout(way).anchor_of_column();
                 let at = Coordinates { anchors, d: rows.table.d(), of_column: &of_column };
                 let weighted = (rows.weights, rows.keys);
@@ -324,23 +326,23 @@ impl<'p> Problem<'p> {
             }
         };
         fill_empty(&mut labels, rows.keys, k, stream.named("fill"));
-        Ok(Labelled { labels, n_fragments, turns: Turns::none() })
+        Ok(Labeling { labels, n_fragments, turns: Turns::none() })
     }
 
     /// The cut from first labels.
     pub fn cut(
         &self,
         graph: &Graph,
-        start: Labelled,
+        start: Labeling,
         stream: Stream,
         context: &Context<'_>,
-    ) -> Result<Labelled, Error> {
+    ) -> Result<Labeling, Error> {
         let (params, weights) = (self.params, self.rows.weights);
         let k = params.n_clusters;
         // What nothing links is not split or merged for the sake of equal sizes.
         let spectral = matches!(params.init, Init::Spectral) && params.balance < 1.0 && k > 1;
         if spectral && association(graph, &start.labels, weights, k) >= UNLINKED {
-            return Ok(Labelled { turns: Turns::none(), ..start });
+            return Ok(Labeling { turns: Turns::none(), ..start });
         }
         let order = self.order(stream);
         let visits = Visits { weights, order: order.as_deref(), max_sweeps: params.max_sweeps };
@@ -348,7 +350,7 @@ impl<'p> Problem<'p> {
         let mut labels = start.labels;
         let limits = (params.max_iter, params.tol);
         let turns = cut(graph, &anchor_weights, &mut labels, k, visits, limits, context)?;
-        Ok(Labelled { labels, turns, ..start })
+        Ok(Labeling { labels, turns, ..start })
     }
 
     fn order(&self, stream: Stream) -> Option<Vec<u32>> {
@@ -369,7 +371,7 @@ impl<'p> Problem<'p> {
     /// (`Learn::Auto`), its labels are kept unless the score falls.
     pub fn learn(
         &self,
-        candidate: &mut Candidate,
+        candidate: &mut FitCandidate,
         stream: Stream,
         context: &Context<'_>,
     ) -> Result<(), Error> {
@@ -394,16 +396,16 @@ impl<'p> Problem<'p> {
 
     fn learned(
         &self,
-        candidate: &Candidate,
+        candidate: &FitCandidate,
         visits: Visits<'_>,
         trace: &mut Trace,
         context: &Context<'_>,
     ) -> Result<Vec<u32>, Error> {
         let (params, table, k) = (self.params, self.rows.table, self.params.n_clusters);
-        let Candidate { layout, anchors, graph, anchor_weights, labels, .. } = candidate;
+        let FitCandidate { layout, anchors, graph, anchor_weights, labels, .. } = candidate;
         let unified = params.formulation == Formulation::Unified;
         let h = embedding::update(graph, labels, visits.weights, anchor_weights, k)?;
-        let mut state = State {
+        let mut state = LoopState {
             anchors: anchors.clone(),
             graph: graph.clone(),
             labels: labels.clone(),

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::graph::layout::join;
-use crate::mixture::Mixture;
+use crate::mixture::GaussianMixture;
 use crate::params::GraphKind;
 use crate::solver::init;
 use crate::solver::judge::FEW;
-use crate::solver::plan::{Way, WayStart};
-use crate::solver::problem::{Labelled, Problem};
+use crate::solver::plan::{AnchorCandidate, Start};
+use crate::solver::problem::{Labeling, Problem};
 use crate::update::cutting::Turns;
 use crate::update::labels::{fill_empty, median};
 use obcut_core::Graph;
@@ -68,8 +68,8 @@ pub(super) struct Proposal {
     pub start: String,
     /// Eigenvectors of its start, 0 for starts that are not spectral.
     pub vectors: usize,
-    pub labelled: Labelled,
-    pub mixture: Option<Mixture>,
+    pub labelled: Labeling,
+    pub mixture: Option<GaussianMixture>,
 }
 
 /// What the nearest rows of a table say, beside the judge.
@@ -111,7 +111,7 @@ impl Problem<'_> {
     /// Candidates from a graph between rows and anchors: one for every number of eigenvectors.
     pub(super) fn by_anchors(
         &self,
-        way: &Way,
+        way: &AnchorCandidate,
         sources: &[Graph],
         anchors: &[f64],
         stream: Stream,
@@ -119,16 +119,16 @@ impl Problem<'_> {
     ) -> Result<Vec<Proposal>, Error> {
         let (rows, k) = (self.rows, self.params.n_clusters);
         let graph = self.join(way, sources);
-        let proposal = |vectors: usize, labelled: Labelled| Proposal {
+        let proposal = |vectors: usize, labelled: Labeling| Proposal {
             graph: self.plan.layout(way).name(),
             start: way.start.name().to_string(),
             vectors,
             labelled,
             mixture: None,
         };
-        if way.start != WayStart::Spectral {
+        if way.start != Start::Spectral {
             let means = match way.start {
-                WayStart::KMeans => Some(init::k_means(rows, self.params, stream, context)?),
+                Start::KMeans => Some(init::k_means(rows, self.params, stream, context)?),
                 _ => None,
             };
             let start = self.start(&graph, way, means.as_deref(), anchors, stream, context)?;
@@ -149,7 +149,7 @@ impl Problem<'_> {
                 spectrum.labels(&graph, weighted, (k, q), DISCRETISE, stream, context)?;
             fill_empty(&mut labels, rows.keys, k, stream.named("fill"));
             let n_fragments = spectrum.n_fragments;
-            let start = Labelled { labels, n_fragments, turns: Turns::none() };
+            let start = Labeling { labels, n_fragments, turns: Turns::none() };
             found.push(proposal(q, self.cut(&graph, start, stream, context)?));
         }
         Ok(found)
@@ -160,7 +160,7 @@ impl Problem<'_> {
     pub(super) fn by_rows(
         &self,
         s: usize,
-        (ruler, anchors): (&Graph, &[f64]),
+        (rule_graph, anchors): (&Graph, &[f64]),
         row_graph: &RowGraph,
         stream: Stream,
         context: &Context<'_>,
@@ -186,13 +186,13 @@ impl Problem<'_> {
         };
         let most = numbers.last().copied().unwrap_or(k);
         // The eigenvectors of the anchors are near those of the rows.
-        let of_column = self.plan.layout(&self.plan.ruling_way()).anchor_of_column();
+        let of_column = self.plan.layout(&self.plan.rule_candidate()).anchor_of_column();
         let at = Coordinates { anchors, d: rows.table.d(), of_column: &of_column };
-        let near = most.min(ruler.n_cols);
+        let near = most.min(rule_graph.n_cols);
         let eigen = stream.named("labels").named("eigen");
         let spectrum =
-            spectral::spectrum(ruler, rows.weights, (k, near), Some(at), eigen, context)?;
-        let mut start = spectrum.on_rows(ruler);
+            spectral::spectrum(rule_graph, rows.weights, (k, near), Some(at), eigen, context)?;
+        let mut start = spectrum.on_rows(rule_graph);
         for least in [fine, coarse] {
             let (ties, n_fragments) = tree::ties(&plain, rows.weights, &row_graph.bridges, least);
             if before == Some(n_fragments) {
@@ -202,9 +202,9 @@ impl Problem<'_> {
             let graph = neighbors::symmetric(&links, rows.weights, &ties);
             let proposal = |vectors: usize, labels: Vec<u32>| Proposal {
                 graph: GraphKind::Neighbors.name().to_string(),
-                start: WayStart::Spectral.name().to_string(),
+                start: Start::Spectral.name().to_string(),
                 vectors,
-                labelled: Labelled { labels, n_fragments, turns: Turns::none() },
+                labelled: Labeling { labels, n_fragments, turns: Turns::none() },
                 mixture: None,
             };
             // As many components as clusters: more eigenvectors would look inside them. Those of a sample need
@@ -260,7 +260,7 @@ impl Problem<'_> {
         Ok(found
             .into_iter()
             .map(|(labels, word)| {
-                let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
+                let labelled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
                 Proposal {
                     graph: "tree".to_string(),
                     start: word,
@@ -287,8 +287,8 @@ impl Problem<'_> {
             let schedule = Schedule { seeding, ..ONE_START };
             let centers = kmeans::fit(rows, k, schedule, stream, context, Stage::Start)?;
             let labels = kmeans::assign(rows.table, &rows.table.points(centers.values), context)?;
-            let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
-            let name = WayStart::KMeans.name().to_string();
+            let labelled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
+            let name = Start::KMeans.name().to_string();
             let graph = name.clone();
             found.push(Proposal { graph, start: name, vectors: 0, labelled, mixture: None });
         }
@@ -310,7 +310,8 @@ impl Problem<'_> {
         if too_wide || n < MIXTURE_ROWS * numbers || work > MIXTURE_WORK {
             return Ok(Vec::new());
         }
-        let fit = |at: usize| Mixture::fit(rows, starts[at].1, k, median(rows.weights), context);
+        let fit =
+            |at: usize| GaussianMixture::fit(rows, starts[at].1, k, median(rows.weights), context);
         let mut proposals: Vec<Proposal> = Vec::new();
         for (mixture, start) in context.each(starts.len(), fit)?.into_iter().zip(starts) {
             let Some(mixture) = mixture? else { continue };
@@ -318,7 +319,7 @@ impl Problem<'_> {
                 continue;
             }
             let labels = mixture.labels(rows.table, context)?;
-            let labelled = Labelled { labels, n_fragments: 0, turns: Turns::none() };
+            let labelled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
             proposals.push(Proposal {
                 graph: "mixture".to_string(),
                 start: start.0.to_string(),
@@ -331,7 +332,7 @@ impl Problem<'_> {
     }
 
     /// Whether the rows follow a mixture.
-    fn follow(&self, mixture: &Mixture) -> bool {
+    fn follow(&self, mixture: &GaussianMixture) -> bool {
         let n = self.total / median(self.rows.weights);
         mixture.misfit <= (GAUSSIAN / n.sqrt()).max(NEARLY_GAUSSIAN)
     }
@@ -342,7 +343,7 @@ impl Problem<'_> {
     }
 
     /// The graph of a way.
-    pub fn join<'g>(&self, way: &Way, sources: &'g [Graph]) -> Cow<'g, Graph> {
+    pub fn join<'g>(&self, way: &AnchorCandidate, sources: &'g [Graph]) -> Cow<'g, Graph> {
         match way.sources[..] {
             [one] => Cow::Borrowed(&sources[one]),
             _ => {

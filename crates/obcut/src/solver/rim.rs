@@ -34,7 +34,7 @@ pub(crate) fn rims(
     k: usize,
 ) -> Vec<f64> {
     #[derive(Clone, Default)]
-    struct Sums {
+    struct RimSums {
         weight: f64,
         value: f64,
         square: f64,
@@ -42,7 +42,7 @@ pub(crate) fn rims(
         rim: f64,
         rim_value: f64,
     }
-    let mut sums = vec![Sums::default(); k];
+    let mut sums = vec![RimSums::default(); k];
     for (i, (&label, &w)) in labels.iter().zip(weights).enumerate() {
         let (sum, value) = (&mut sums[label as usize], sparsity[i]);
         sum.weight += w;
@@ -57,7 +57,7 @@ pub(crate) fn rims(
             }
         }
     }
-    let one = |sum: &Sums| {
+    let one = |sum: &RimSums| {
         if sum.weight < SMALLEST {
             return -FREE;
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::solver::init;
 use crate::solver::judge::MANY;
 use crate::solver::learn;
-use crate::solver::plan::{Job, Plan};
+use crate::solver::plan::{CandidateKind, Plan};
 use crate::solver::problem::{Problem, Procedure};
 use crate::solver::propose::RowGraph;
 use obcut_core::Graph;
@@ -100,10 +100,10 @@ impl Problem<'_> {
             Some(given) => given.to_vec(),
             None => init::anchors(rows, &plan.blocks, params, stream, context)?,
         };
-        if let [Job::Anchors(way)] = &plan.jobs[..] {
+        if let [CandidateKind::Anchors(way)] = &plan.jobs[..] {
             let clock = &mut Clock::default();
             let vectors = plan.only_vectors;
-            let mut found = part.go(way, vectors, &anchors, stream, context, clock)?;
+            let mut found = part.run(way, vectors, &anchors, stream, context, clock)?;
             if part.loops() {
                 part.learn(&mut found, stream, context)?;
             }
@@ -112,9 +112,9 @@ impl Problem<'_> {
         let sources =
             if plan.sources.is_empty() { Vec::new() } else { part.sources(&anchors, context)? };
         let none = Graph::empty(0);
-        let ruler = sources.get(plan.ruler).unwrap_or(&none);
+        let rule_graph = sources.get(plan.rule_graph).unwrap_or(&none);
         let row_graph = RowGraph::new(rows, MANY + 1, context)?;
-        let graphs = (&sources[..], ruler);
+        let graphs = (&sources[..], rule_graph);
         let choice = part.choose(&plan.jobs, graphs, &anchors, &row_graph, stream, context)?;
         Ok(choice.best.labelled.labels)
     }

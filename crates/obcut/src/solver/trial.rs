@@ -3,14 +3,14 @@
 use crate::params::Named;
 use std::collections::BTreeMap;
 
-use crate::graph::layout::Part;
-use crate::model::rule::Rule;
+use crate::graph::layout::GraphBlock;
+use crate::model::rule::DecisionRule;
 use crate::params::GraphKind;
 use crate::records::CandidateScore;
-use crate::solver::choose::Choice;
-use crate::solver::judge::{Judge, MANY, SOME};
-use crate::solver::plan::{Job, Way};
-use crate::solver::problem::{Candidate, Labelled, Parts, Problem, Procedure};
+use crate::solver::choose::CandidateChoice;
+use crate::solver::judge::{MANY, SOME, Scorer};
+use crate::solver::plan::{AnchorCandidate, CandidateKind};
+use crate::solver::problem::{ComponentCounts, FitCandidate, Labeling, Problem, Procedure};
 use crate::solver::propose::RowGraph;
 use obcut_core::Graph;
 use obcut_core::error::Error;
@@ -34,25 +34,25 @@ const CLEARLY: f64 = 0.003;
 const MORE_LINKS: usize = 8;
 
 /// What the choice among all jobs found.
-struct Found {
-    choice: Choice,
+struct TrialResult {
+    choice: CandidateChoice,
     row_graph: RowGraph,
     /// The graph whose anchors label rows.
-    ruler: (Way, Graph),
+    rule_graph: (AnchorCandidate, Graph),
 }
 
 /// What the choice on a sample leaves for all rows.
 struct Trial {
-    choice: Choice,
+    choice: CandidateChoice,
     /// The rows of the sample, ascending.
     chosen: Vec<u32>,
     /// A minimum spanning tree of the sample.
     tree: Vec<Edge>,
     /// The graph whose anchors label rows, and what they stand for.
-    ruler: Way,
-    votes: Rule,
+    rule_graph: AnchorCandidate,
+    votes: DecisionRule,
     /// The graph of nearest rows that was best on the sample, when it is promising.
-    rows: Option<Job>,
+    rows: Option<CandidateKind>,
 }
 
 impl Problem<'_> {
@@ -63,15 +63,15 @@ impl Problem<'_> {
         stream: Stream,
         context: &Context<'_>,
         clock: &mut Clock,
-    ) -> Result<Candidate, Error> {
+    ) -> Result<FitCandidate, Error> {
         if self.rows.table.n() > self.plan.trial_rows {
             let trial = self.try_sample(anchors, stream, context, clock)?;
             return self.after_trial(trial, anchors, stream, context, clock);
         }
-        let Found { choice, row_graph, ruler: (ruler, graph) } =
+        let TrialResult { choice, row_graph, rule_graph: (rule_graph, graph) } =
             self.find(&self.plan.jobs, anchors, stream, context, clock)?;
-        let Choice { best, tried, score, .. } = choice;
-        let mut candidate = self.candidate(&ruler, anchors, graph, best.labelled, score);
+        let CandidateChoice { best, tried, score, .. } = choice;
+        let mut candidate = self.candidate(&rule_graph, anchors, graph, best.labelled, score);
         candidate.procedure = Procedure { job: best.job, vectors: best.vectors };
         candidate.trace.tried = tried;
         candidate.components = self.components(&candidate.labels, &row_graph);
@@ -82,24 +82,24 @@ impl Problem<'_> {
     /// Tries some jobs on the rows of the problem.
     fn find(
         &self,
-        jobs: &[Job],
+        jobs: &[CandidateKind],
         anchors: &[f64],
         stream: Stream,
         context: &Context<'_>,
         clock: &mut Clock,
-    ) -> Result<Found, Error> {
+    ) -> Result<TrialResult, Error> {
         let sources = clock.time(Stage::Graph, || self.sources(anchors, context))?;
         let (choice, row_graph) = clock.time(Stage::Choose, || {
             context.report(Stage::Choose, 0, jobs.len(), None)?;
             let row_graph = RowGraph::new(self.rows, MANY + 1, context)?;
-            let graphs = (&sources[..], &sources[self.plan.ruler]);
+            let graphs = (&sources[..], &sources[self.plan.rule_graph]);
             let choice = self.choose(jobs, graphs, anchors, &row_graph, stream, context)?;
             Ok::<_, Error>((choice, row_graph))
         })?;
-        let ruler = clock.time(Stage::Choose, || {
+        let rule_graph = clock.time(Stage::Choose, || {
             self.ruler_for(&choice, &sources, anchors, &context.quietly())
         })?;
-        Ok(Found { choice, row_graph, ruler })
+        Ok(TrialResult { choice, row_graph, rule_graph })
     }
 
     /// Tries all jobs that all rows can afford on a sample.
@@ -121,25 +121,29 @@ impl Problem<'_> {
         let row_weight = self.row_weight * total / self.total;
         let trial = Problem { rows: &part, start: given, total, row_weight, ..*self };
         // A graph of nearest rows that all rows cannot afford is not tried, unless it is asked for.
-        let afforded = |job: &&Job| !matches!(job, Job::Rows(_)) || self.may_use_all_rows();
-        let mut jobs: Vec<Job> = plan.jobs.iter().filter(afforded).cloned().collect();
+        let afforded = |job: &&CandidateKind| {
+            !matches!(job, CandidateKind::Rows(_)) || self.may_use_all_rows()
+        };
+        let mut jobs: Vec<CandidateKind> = plan.jobs.iter().filter(afforded).cloned().collect();
         if jobs.is_empty() {
             jobs.clone_from(&plan.jobs);
         }
-        let Found { choice, row_graph, ruler: (ruler, graph) } =
+        let TrialResult { choice, row_graph, rule_graph: (rule_graph, graph) } =
             trial.find(&jobs, anchors, stream, context, clock)?;
         let mut tree = row_graph.tree();
         for edge in &mut tree {
             (edge.a, edge.b) = (sample.chosen[edge.a as usize], sample.chosen[edge.b as usize]);
         }
         let k = self.params.n_clusters;
-        let votes = Rule::votes(&graph, &choice.best.labelled.labels, part.weights, k);
+        let votes = DecisionRule::votes(&graph, &choice.best.labelled.labels, part.weights, k);
         let least = PROMISING * choice.score;
         // The score of a mixture does not compare with others, and rows that won need no second trial.
-        let known = choice.best.mixture.is_some() || matches!(choice.best.job, Job::Rows(_));
-        let promising = |found: &&(Job, f64)| !known && found.1 >= least && self.may_use_all_rows();
+        let known =
+            choice.best.mixture.is_some() || matches!(choice.best.job, CandidateKind::Rows(_));
+        let promising =
+            |found: &&(CandidateKind, f64)| !known && found.1 >= least && self.may_use_all_rows();
         let rows = choice.by_rows.as_ref().filter(promising).map(|found| found.0.clone());
-        Ok(Trial { choice, chosen: sample.chosen, tree, ruler, votes, rows })
+        Ok(Trial { choice, chosen: sample.chosen, tree, rule_graph, votes, rows })
     }
 
     /// Labels all rows by what was best on a sample.
@@ -150,17 +154,24 @@ impl Problem<'_> {
         stream: Stream,
         context: &Context<'_>,
         clock: &mut Clock,
-    ) -> Result<Candidate, Error> {
-        let Trial { choice, chosen, mut tree, ruler, votes, rows } = trial;
-        let Choice { best, mut tried, score, .. } = choice;
+    ) -> Result<FitCandidate, Error> {
+        let Trial { choice, chosen, mut tree, rule_graph, votes, rows } = trial;
+        let CandidateChoice { best, mut tried, score, .. } = choice;
         let mut procedure = Procedure { job: best.job.clone(), vectors: best.vectors };
         let mut candidate = match &best.job {
-            Job::Anchors(way) => {
-                self.go(way, Some(best.vectors), anchors, stream, context, clock)?
+            CandidateKind::Anchors(way) => {
+                self.run(way, Some(best.vectors), anchors, stream, context, clock)?
             }
-            Job::Rows(_) if self.may_use_all_rows() => {
-                let found =
-                    self.on_all_rows(&best.job, None, &ruler, anchors, stream, context, clock)?;
+            CandidateKind::Rows(_) if self.may_use_all_rows() => {
+                let found = self.on_all_rows(
+                    &best.job,
+                    None,
+                    &rule_graph,
+                    anchors,
+                    stream,
+                    context,
+                    clock,
+                )?;
                 let found = found.expect("there is nothing to compare with");
                 procedure = found.procedure.clone();
                 tree.clone_from(&found.tree);
@@ -168,7 +179,8 @@ impl Problem<'_> {
             }
             // The labels of the sample say what the anchors stand for, and these label all rows.
             _ => {
-                let graph = clock.time(Stage::Graph, || self.graph_of(&ruler, anchors, context))?;
+                let graph =
+                    clock.time(Stage::Graph, || self.graph_of(&rule_graph, anchors, context))?;
                 let mut labels = match &best.mixture {
                     Some(mixture) => mixture.labels(self.rows.table, context)?,
                     None => votes.label(&graph, context)?,
@@ -176,13 +188,14 @@ impl Problem<'_> {
                 for (&i, &label) in chosen.iter().zip(&best.labelled.labels) {
                     labels[i as usize] = label;
                 }
-                let labelled = Labelled { labels, ..best.labelled };
-                self.candidate(&ruler, anchors, graph, labelled, score)
+                let labelled = Labeling { labels, ..best.labelled };
+                self.candidate(&rule_graph, anchors, graph, labelled, score)
             }
         };
         if let Some(job) = rows {
             let known = Some(&candidate.labels[..]);
-            let better = self.on_all_rows(&job, known, &ruler, anchors, stream, context, clock)?;
+            let better =
+                self.on_all_rows(&job, known, &rule_graph, anchors, stream, context, clock)?;
             if let Some(better) = better {
                 keep_neighbors(&mut tried);
                 procedure = better.procedure.clone();
@@ -202,23 +215,23 @@ impl Problem<'_> {
     #[expect(clippy::too_many_arguments, reason = "all of them are parts of one problem")]
     fn on_all_rows(
         &self,
-        job: &Job,
+        job: &CandidateKind,
         known: Option<&[u32]>,
-        ruler: &Way,
+        rule_graph: &AnchorCandidate,
         anchors: &[f64],
         stream: Stream,
         context: &Context<'_>,
         clock: &mut Clock,
-    ) -> Result<Option<Candidate>, Error> {
-        let near = self.plan.ruling_way();
+    ) -> Result<Option<FitCandidate>, Error> {
+        let near = self.plan.rule_candidate();
         let start = clock.time(Stage::Graph, || self.graph_of(&near, anchors, context))?;
         let mut jobs = self.plan.jobs.clone();
-        jobs.retain(|job| matches!(job, Job::Rows(_)));
+        jobs.retain(|job| matches!(job, CandidateKind::Rows(_)));
         if !jobs.contains(job) {
             jobs.push(job.clone());
         }
         let count = jobs.iter().fold(SOME, |most, job| match job {
-            Job::Rows(s) => most.max(*s),
+            CandidateKind::Rows(s) => most.max(*s),
             _ => most,
         });
         let (choice, row_graph, is_better) = clock.time(Stage::Start, || {
@@ -230,7 +243,7 @@ impl Problem<'_> {
             let is_better = match known {
                 Some(labels) => {
                     let (weights, k) = (self.rows.weights, self.params.n_clusters);
-                    let judge = Judge::new(&row_graph.near, weights, k, context)?;
+                    let judge = Scorer::new(&row_graph.near, weights, k, context)?;
                     choice.best.verdict.score(g, many) > judge.verdict(labels).score(g, many)
                 }
                 None => true,
@@ -240,13 +253,13 @@ impl Problem<'_> {
         if !is_better {
             return Ok(None);
         }
-        let graph = if *ruler == near {
+        let graph = if *rule_graph == near {
             start
         } else {
-            clock.time(Stage::Graph, || self.graph_of(ruler, anchors, context))?
+            clock.time(Stage::Graph, || self.graph_of(rule_graph, anchors, context))?
         };
-        let Choice { best, score, .. } = choice;
-        let mut candidate = self.candidate(ruler, anchors, graph, best.labelled, score);
+        let CandidateChoice { best, score, .. } = choice;
+        let mut candidate = self.candidate(rule_graph, anchors, graph, best.labelled, score);
         candidate.procedure = Procedure { job: best.job, vectors: best.vectors };
         candidate.components = self.components(&candidate.labels, &row_graph);
         candidate.tree = row_graph.tree();
@@ -258,46 +271,51 @@ impl Problem<'_> {
     /// among documents, so are the nearest anchors, and more of them vote.
     fn ruler_for(
         &self,
-        choice: &Choice,
+        choice: &CandidateChoice,
         sources: &[Graph],
         anchors: &[f64],
         context: &Context<'_>,
-    ) -> Result<(Way, Graph), Error> {
+    ) -> Result<(AnchorCandidate, Graph), Error> {
         let best = &choice.best;
-        if let Job::Anchors(way) = &best.job {
+        if let CandidateKind::Anchors(way) = &best.job {
             return Ok((way.clone(), self.join(way, sources).into_owned()));
         }
         let (labels, k) = (&best.labelled.labels, self.params.n_clusters);
         let links = choice.unreliable.then(|| MORE_LINKS * self.params.n_neighbors);
-        let mut kept: Option<(f64, Way, Graph)> = None;
-        for way in self.plan.rulers() {
+        let mut kept: Option<(f64, AnchorCandidate, Graph)> = None;
+        for way in self.plan.rule_candidates() {
             // What is nearly right cannot get clearly better.
             if kept.as_ref().is_some_and(|kept| kept.0 <= CLEARLY) {
                 break;
             }
-            let way = Way { links, ..way };
+            let way = AnchorCandidate { links, ..way };
             let graph = match links {
                 Some(_) => self.graph_of(&way, anchors, context)?,
                 None => self.join(&way, sources).into_owned(),
             };
-            let error = Rule::left_out_error(&graph, labels, self.rows.weights, k);
+            let error = DecisionRule::left_out_error(&graph, labels, self.rows.weights, k);
             if kept.as_ref().is_none_or(|kept| error < kept.0 - CLEARLY) {
                 kept = Some((error, way, graph));
             }
         }
-        let (_, way, graph) = kept.expect("there is at least one ruler");
+        let (_, way, graph) = kept.expect("there is at least one rule_graph");
         Ok((way, graph))
     }
 
     /// The graphs of all sources on the rows of the problem.
     pub fn sources(&self, anchors: &[f64], context: &Context<'_>) -> Result<Vec<Graph>, Error> {
-        let widths: Vec<usize> = self.plan.sources.iter().map(Part::n_anchors).collect();
+        let widths: Vec<usize> = self.plan.sources.iter().map(GraphBlock::n_anchors).collect();
         let table = self.rows.table;
         Ok(self.build(table, &self.plan.all_sources(), anchors, context)?.split(&widths))
     }
 
     /// The graph of a way on the rows of the problem.
-    fn graph_of(&self, way: &Way, anchors: &[f64], context: &Context<'_>) -> Result<Graph, Error> {
+    fn graph_of(
+        &self,
+        way: &AnchorCandidate,
+        anchors: &[f64],
+        context: &Context<'_>,
+    ) -> Result<Graph, Error> {
         let (layout, used) = self.plan.layout(way).compact(anchors, self.rows.table.d());
         self.build(self.rows.table, &layout, &used, context)
     }
@@ -310,7 +328,7 @@ impl Problem<'_> {
     }
 
     /// How the components of the graph of nearest rows lie in the clusters.
-    fn components(&self, labels: &[u32], row_graph: &RowGraph) -> Parts {
+    fn components(&self, labels: &[u32], row_graph: &RowGraph) -> ComponentCounts {
         let (of_row, mass) = &row_graph.components;
         let smallest = self.smallest();
         let mut clusters = vec![BTreeMap::new(); mass.len()];
@@ -331,7 +349,7 @@ impl Problem<'_> {
             }
         }
         let merged = main.iter().map(|m| m.saturating_sub(1)).sum();
-        Parts { n, split, merged }
+        ComponentCounts { n, split, merged }
     }
 }
 

@@ -6,7 +6,7 @@
 //! bounds of every feature are those of its clusters (centre ± 3 deviations) and what falls
 //! beyond, about one value in a thousand of the outermost cluster, is moved to the bound.
 
-use super::random::{Stream, Use};
+use super::random::{NumberStream, Use};
 use super::{Labelled, ROWS_PER_TASK, possible_clusters, shuffle};
 use crate::Matrix;
 use rayon::prelude::*;
@@ -48,7 +48,7 @@ impl Mixture {
     /// Works out `n_clusters` clusters in `n_features` dimensions.
     pub fn new(n_features: usize, n_clusters: usize, seed: u64) -> Self {
         let k = n_clusters.max(1);
-        let mut stream = Stream::new(seed, Use::Order, 0);
+        let mut stream = NumberStream::new(seed, Use::Order, 0);
         // Sizes differ up to eightfold.
         let weights: Vec<f64> =
             (0..k).map(|_| 0.15 + stream.uniform() * stream.uniform()).collect();
@@ -123,13 +123,13 @@ impl Mixture {
         class as u32
     }
 
-    fn stream(&self, i: usize) -> Stream {
-        Stream::new(self.seed, Use::Row, i)
+    fn stream(&self, i: usize) -> NumberStream {
+        NumberStream::new(self.seed, Use::Row, i)
     }
 
     /// The class of row `i`: the first rows visit every cluster once, so that none is empty; the
     /// others follow the sizes.
-    fn class(&self, stream: &mut Stream, i: usize) -> usize {
+    fn class(&self, stream: &mut NumberStream, i: usize) -> usize {
         let share = stream.uniform();
         let drawn = self.cumulative.partition_point(|&up_to| up_to <= share);
         self.first.get(i).copied().unwrap_or(drawn.min(self.clusters.len() - 1))
@@ -138,7 +138,7 @@ impl Mixture {
 
 /// Centre and basis of cluster `j`, before scaling.
 fn draw_cluster(n_features: usize, seed: u64, j: usize) -> [Vec<f64>; 2] {
-    let mut stream = Stream::new(seed, Use::Shape, j);
+    let mut stream = NumberStream::new(seed, Use::Shape, j);
     let centre = (0..n_features).map(|_| CENTRE * stream.normal()).collect();
     let length = SUBSPACE / (DIMENSION as f64).sqrt();
     let basis = (0..DIMENSION * n_features).map(|_| length * stream.normal()).collect();

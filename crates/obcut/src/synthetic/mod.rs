@@ -14,7 +14,7 @@ pub use mixture::{Mixture, mixture};
 pub use shapes::{blobs, moons, rings, subspaces};
 
 use crate::Matrix;
-use random::{Stream, Use};
+use random::{NumberStream, Use};
 use rayon::prelude::*;
 
 /// Deviation of [`blobs`] around their centres that k-means separates without error.
@@ -46,7 +46,7 @@ const ROWS_PER_TASK: usize = 256;
 
 /// The place of a row in its class.
 #[derive(Clone, Copy)]
-struct Place {
+struct ShapePlace {
     class: usize,
     /// Its number among the rows of the class, from 0.
     rank: usize,
@@ -65,11 +65,11 @@ fn generate(
     n_features: usize,
     n_classes: usize,
     seed: u64,
-    fill: impl Fn(Place, &mut Stream, &mut [f64]) + Sync,
+    fill: impl Fn(ShapePlace, &mut NumberStream, &mut [f64]) + Sync,
 ) -> Labelled {
     let mut cards: Vec<usize> = (0..n).collect();
-    shuffle(&mut cards, &mut Stream::new(seed, Use::Order, 0));
-    let place = |card: usize| Place {
+    shuffle(&mut cards, &mut NumberStream::new(seed, Use::Order, 0));
+    let place = |card: usize| ShapePlace {
         class: card % n_classes,
         rank: card / n_classes,
         size: n / n_classes + usize::from(card % n_classes < n % n_classes),
@@ -78,7 +78,7 @@ fn generate(
     if n_features > 0 {
         let rows = values.par_chunks_exact_mut(n_features).with_min_len(ROWS_PER_TASK);
         rows.zip(&cards).enumerate().for_each(|(i, (row, &card))| {
-            fill(place(card), &mut Stream::new(seed, Use::Row, i), row);
+            fill(place(card), &mut NumberStream::new(seed, Use::Row, i), row);
         });
     }
     Labelled {
@@ -88,7 +88,7 @@ fn generate(
 }
 
 /// Fisher-Yates.
-fn shuffle(values: &mut [usize], stream: &mut Stream) {
+fn shuffle(values: &mut [usize], stream: &mut NumberStream) {
     for i in (1..values.len()).rev() {
         values.swap(i, stream.below(i + 1));
     }

@@ -18,13 +18,13 @@ pub(super) enum Use {
 }
 
 /// A stream of random numbers.
-pub(super) struct Stream {
+pub(super) struct NumberStream {
     words: ChaCha8Rng,
     /// The second normal number of the last pair.
     spare: Option<f64>,
 }
 
-impl Stream {
+impl NumberStream {
     /// The `index`-th stream for one use of a seed.
     pub fn new(seed: u64, purpose: Use, index: usize) -> Self {
         // The key is laid out here since `seed_from_u64` has changed between versions.
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn our_logarithm_and_circle_agree_with_the_system() {
-        let mut stream = Stream::new(1, Use::Shape, 0);
+        let mut stream = NumberStream::new(1, Use::Shape, 0);
         for _ in 0..10_000 {
             let x = stream.uniform();
             assert!((ln(x) - x.ln()).abs() <= 4e-16 * (1.0 + x.ln().abs()), "ln {x}");
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn normal_numbers_have_normal_moments() {
-        let mut stream = Stream::new(2, Use::Row, 0);
+        let mut stream = NumberStream::new(2, Use::Row, 0);
         let [mean, variance, skew, fourth] = moments((0..200_000).map(|_| stream.normal()));
         assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.01);
         assert!(skew.abs() < 0.03 && (fourth - 3.0).abs() < 0.1);
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn cheap_numbers_have_unit_variance_and_bounded_tails() {
         let (mut values, mut bytes) = (vec![0.0; 200_000], Vec::new());
-        Stream::new(3, Use::Row, 0).fill_nearly_normal(&mut values, &mut bytes);
+        NumberStream::new(3, Use::Row, 0).fill_nearly_normal(&mut values, &mut bytes);
         let [mean, variance, skew, fourth] = moments(values.iter().map(|&v| f64::from(v)));
         assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.01);
         assert!(skew.abs() < 0.03 && (fourth - 2.7).abs() < 0.1);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn streams_of_another_seed_use_or_index_differ() {
-        let first = |seed, purpose, index| Stream::new(seed, purpose, index).words.next_u64();
+        let first = |seed, purpose, index| NumberStream::new(seed, purpose, index).words.next_u64();
         let base = first(1, Use::Row, 0);
         assert_eq!(base, first(1, Use::Row, 0));
         assert_ne!(base, first(2, Use::Row, 0));
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_stay_below_their_bound() {
-        let mut stream = Stream::new(4, Use::Order, 0);
+        let mut stream = NumberStream::new(4, Use::Order, 0);
         let mut seen = [0; 7];
         (0..7000).for_each(|_| seen[stream.below(7)] += 1);
         assert!(seen.iter().all(|&count| (850..1150).contains(&count)), "{seen:?}");

@@ -1,6 +1,6 @@
 //! The textbook shapes: blobs, moons, rings and a union of subspaces.
 
-use super::random::{Stream, Use, direction};
+use super::random::{NumberStream, Use, direction};
 use super::{Labelled, generate, possible_clusters};
 
 /// Least distance of two centres of blobs, in deviations: 6 on either side of the border.
@@ -28,7 +28,7 @@ pub fn blobs(n: usize, n_features: usize, n_clusters: usize, spread: f64, seed: 
 fn blob_centres(n_features: usize, k: usize, spread: f64, seed: u64) -> Vec<Vec<f64>> {
     let unit = if spread.abs() > 0.0 { spread.abs() } else { 1.0 };
     let apart = (SEPARATION * unit) * (SEPARATION * unit);
-    let mut stream = Stream::new(seed, Use::Shape, 0);
+    let mut stream = NumberStream::new(seed, Use::Shape, 0);
     let mut half_side = BOX * unit;
     let mut centres: Vec<Vec<f64>> = Vec::with_capacity(k);
     while centres.len() < k {
@@ -96,7 +96,7 @@ pub fn subspaces(
 ) -> Labelled {
     let k = possible_clusters(n, n_clusters);
     let bases: Vec<_> = (0..k)
-        .map(|j| orthonormal(n_features, dimension, &mut Stream::new(seed, Use::Shape, j)))
+        .map(|j| orthonormal(n_features, dimension, &mut NumberStream::new(seed, Use::Shape, j)))
         .collect();
     generate(n, n_features, k, seed, |place, stream, row| {
         for axis in &bases[place.class] {
@@ -110,7 +110,7 @@ pub fn subspaces(
 }
 
 /// Random orthonormal vectors, by Gram-Schmidt on normal vectors.
-fn orthonormal(n_features: usize, dimension: usize, stream: &mut Stream) -> Vec<Vec<f64>> {
+fn orthonormal(n_features: usize, dimension: usize, stream: &mut NumberStream) -> Vec<Vec<f64>> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     while basis.len() < dimension.min(n_features) {
         let mut axis: Vec<f64> = (0..n_features).map(|_| stream.normal()).collect();

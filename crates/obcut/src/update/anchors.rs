@@ -19,12 +19,12 @@ use obcut_core::parallel::Context;
 use obcut_core::table::Table;
 
 /// Sums over all rows that the anchors and the residual need.
-pub(crate) struct Moments {
+pub(crate) struct LinkMoments {
     pub s: Vec<f64>,
     pub r: Vec<f64>,
 }
 
-impl Moments {
+impl LinkMoments {
     fn zero(m: usize, d: usize) -> Self {
         Self { s: vec![0.0; m * m], r: vec![0.0; m * d] }
     }
@@ -62,9 +62,9 @@ impl Moments {
     }
 }
 
-/// Moments while they are summed up.
+/// LinkMoments while they are summed up.
 pub(crate) struct Gathering {
-    moments: Moments,
+    moments: LinkMoments,
     degrees: Vec<f64>,
     dense: DenseLinks,
 }
@@ -84,7 +84,7 @@ const DENSE_LINKS: usize = 4;
 impl Gathering {
     pub fn new(m: usize, d: usize) -> Self {
         let dense = DenseLinks::default();
-        Self { moments: Moments::zero(m, d), degrees: vec![0.0; m], dense }
+        Self { moments: LinkMoments::zero(m, d), degrees: vec![0.0; m], dense }
     }
 
     /// Takes in the rows of a block with their links and weights.
@@ -94,7 +94,7 @@ impl Gathering {
         rows: impl Iterator<Item = ((&'g [u32], &'g [f64]), f64)> + Clone,
     ) {
         let (m, d) = (self.degrees.len(), block.table.d());
-        let Self { moments: Moments { s, r }, degrees, dense } = self;
+        let Self { moments: LinkMoments { s, r }, degrees, dense } = self;
         let (mut n_rows, mut n_links) = (0, 0);
         for ((columns, values), w) in rows.clone() {
             (n_rows, n_links) = (n_rows + 1, n_links + columns.len());
@@ -133,7 +133,7 @@ impl Gathering {
         add(&mut self.degrees, &part.degrees);
     }
 
-    pub fn finish(self, table: &Table<'_>) -> Moments {
+    pub fn finish(self, table: &Table<'_>) -> LinkMoments {
         let (m, d) = (self.degrees.len(), table.d());
         let mut moments = self.moments;
         for (sum, &degree) in moments.r.chunks_exact_mut(d).zip(&self.degrees) {
@@ -172,13 +172,13 @@ fn add_product<'g, T: Real>(
 }
 
 /// Least squares with pseudo-inverse: A' = (B'B)^+ B'X.
-pub(crate) fn least_squares(moments: &Moments, m: usize, d: usize) -> Result<Vec<f64>, Error> {
+pub(crate) fn least_squares(moments: &LinkMoments, m: usize, d: usize) -> Result<Vec<f64>, Error> {
     factor::solve_semidefinite(&moments.s, &moments.r, m, d)
 }
 
 /// The minimiser of |X - AB'|^2 + pull |A - A0|^2.
 pub(crate) fn proximal(
-    moments: &Moments,
+    moments: &LinkMoments,
     first: &[f64],
     pull: f64,
     m: usize,

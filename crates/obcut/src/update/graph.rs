@@ -15,7 +15,7 @@ use obcut_core::block::{BLOCK, Points, Scratch};
 use std::ops::Range;
 
 use crate::params::RowSolver;
-use crate::update::anchors::{Gathering, Moments};
+use crate::update::anchors::{Gathering, LinkMoments};
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::parallel::Context;
@@ -49,7 +49,7 @@ pub(crate) fn update(
     weights: &[f64],
     problem: &RowProblem<'_>,
     context: &Context<'_>,
-) -> Result<(Graph, Moments), Error> {
+) -> Result<(Graph, LinkMoments), Error> {
     let (m, d) = (points.n, table.d());
     let mut parts = Vec::new();
     let mut moments = Gathering::new(m, d);
@@ -57,7 +57,7 @@ pub(crate) fn update(
         let mut gathered = Gathering::new(m, d);
         let mut part = Graph::empty(m);
         let mut scratch = Scratch::default();
-        let mut work = Work { f: vec![0.0; m], dense: vec![0.0; m], ..Work::default() };
+        let mut work = UpdateWork { f: vec![0.0; m], dense: vec![0.0; m], ..UpdateWork::default() };
         for start in range.clone().step_by(BLOCK) {
             let block = start..(start + BLOCK).min(range.end);
             let found = table.block(block.clone(), points, &mut scratch);
@@ -77,7 +77,7 @@ pub(crate) fn update(
                 match (problem.solver, problem.support) {
                     (RowSolver::Authors, _) => work.authors(problem.gram),
                     (RowSolver::Exact, Support::All) => {
-                        let Work { active, f, columns, values, .. } = &mut work;
+                        let UpdateWork { active, f, columns, values, .. } = &mut work;
                         active.solve(problem.gram, f, columns, values);
                     }
                     (RowSolver::Exact, Support::Nearest(s)) => {
@@ -100,7 +100,7 @@ pub(crate) fn update(
 }
 
 #[derive(Default)]
-struct Work {
+struct UpdateWork {
     f: Vec<f64>,
     dense: Vec<f64>,
     columns: Vec<u32>,
@@ -113,7 +113,7 @@ struct Work {
     gradient: Gradient,
 }
 
-impl Work {
+impl UpdateWork {
     fn authors(&mut self, gram: &Gram) {
         self.gradient.solve(gram, &self.f, &mut self.dense);
         self.columns.clear();

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::graph::kinds::{AnchorSet, Kind, LinkRow, Links};
+use crate::graph::kinds::{AnchorGraph, AnchorSet, LinkRow, RowLinks};
 use crate::params::Params;
 use obcut_core::block::Block;
 
@@ -12,27 +12,27 @@ const ROWS_PER_ANCHOR: usize = 4;
 
 pub(super) struct Distance;
 
-struct Ready {
+struct ReadyDistance {
     n_candidates: usize,
 }
 
-impl Kind for Distance {
+impl AnchorGraph for Distance {
     fn n_anchors(&self, n: usize) -> usize {
         (n / ROWS_PER_ANCHOR).min(1000)
     }
 
     fn prepare(&self, set: &AnchorSet<'_>, _: &Params) -> Box<dyn LinkRow> {
-        Box::new(Ready { n_candidates: set.n_links.saturating_add(1).min(set.n) })
+        Box::new(ReadyDistance { n_candidates: set.n_links.saturating_add(1).min(set.n) })
     }
 }
 
-impl LinkRow for Ready {
+impl LinkRow for ReadyDistance {
     fn n_nearest(&self) -> Option<usize> {
         Some(self.n_candidates)
     }
 
-    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut Links) {
-        let Links { anchors: chosen, weights, near, distances, .. } = links;
+    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut RowLinks) {
+        let RowLinks { anchors: chosen, weights, near, distances, .. } = links;
         block.few_nearest(r, anchors, self.n_candidates, chosen);
         block.distances(r, chosen, distances);
         near.clear();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::graph::kinds::{AnchorSet, Kind, LinkRow, Links};
+use crate::graph::kinds::{AnchorGraph, AnchorSet, LinkRow, RowLinks};
 use crate::params::{Params, RowSolver};
 use obcut_core::block::Block;
 use obcut_core::linalg::gemm::gram;
@@ -13,12 +13,12 @@ const ROWS_PER_ANCHOR: usize = 10;
 
 pub(super) struct Global;
 
-struct Ready {
+struct ReadyGlobal {
     gram: Gram,
     solver: RowSolver,
 }
 
-impl Kind for Global {
+impl AnchorGraph for Global {
     fn n_anchors(&self, n: usize) -> usize {
         (n / ROWS_PER_ANCHOR).min(300)
     }
@@ -33,13 +33,13 @@ impl Kind for Global {
 
     fn prepare(&self, set: &AnchorSet<'_>, params: &Params) -> Box<dyn LinkRow> {
         let gram = Gram::new(gram(set.anchors, set.n, set.d), set.n, set.ridge);
-        Box::new(Ready { gram, solver: params.row_solver })
+        Box::new(ReadyGlobal { gram, solver: params.row_solver })
     }
 }
 
-impl LinkRow for Ready {
-    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut Links) {
-        let Links { anchors: chosen, weights, linear, active, gradient, .. } = links;
+impl LinkRow for ReadyGlobal {
+    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut RowLinks) {
+        let RowLinks { anchors: chosen, weights, linear, active, gradient, .. } = links;
         let start = anchors.start as u32;
         block.products(r, anchors, linear);
         linear.iter_mut().for_each(|f| *f *= 2.0);

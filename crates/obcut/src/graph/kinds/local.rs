@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::graph::kinds::{AnchorSet, Kind, LinkRow, Links};
+use crate::graph::kinds::{AnchorGraph, AnchorSet, LinkRow, RowLinks};
 use crate::params::Params;
 use obcut_core::block::Block;
 
@@ -14,27 +14,27 @@ const RIDGE: f64 = 1e-3;
 
 pub(super) struct Local;
 
-struct Ready {
+struct ReadyLocal {
     n_links: usize,
 }
 
-impl Kind for Local {
+impl AnchorGraph for Local {
     fn n_anchors(&self, n: usize) -> usize {
         (n / ROWS_PER_ANCHOR).min(500)
     }
 
     fn prepare(&self, set: &AnchorSet<'_>, _: &Params) -> Box<dyn LinkRow> {
-        Box::new(Ready { n_links: set.n_links })
+        Box::new(ReadyLocal { n_links: set.n_links })
     }
 }
 
-impl LinkRow for Ready {
+impl LinkRow for ReadyLocal {
     fn n_nearest(&self) -> Option<usize> {
         Some(self.n_links)
     }
 
-    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut Links) {
-        let Links { anchors: chosen, weights, row, gram, linear, active, .. } = links;
+    fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut RowLinks) {
+        let RowLinks { anchors: chosen, weights, row, gram, linear, active, .. } = links;
         block.few_nearest(r, anchors, self.n_links, chosen);
         block.local_gram(r, chosen, row, gram);
         let s = chosen.len();

@@ -26,7 +26,7 @@ impl Pick {
 
 /// The `limit` smallest ranks so far, and those that were not sorted out yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sketch {
+pub(crate) struct BottomKSample {
     limit: usize,
     /// Ranks from here on are of no use.
     bound: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Sketch {
     picks: Vec<Pick>,
 }
 
-impl Sketch {
+impl BottomKSample {
     /// Ranks up to `cap` only.
     pub fn new(limit: usize, cap: u64) -> Self {
         Self { limit, bound: u64::MAX, beyond: false, cap, picks: Vec::new() }
@@ -126,9 +126,9 @@ mod tests {
         let ranks: Vec<u64> = (0..6000).map(|i| mix(i % 4000)).collect();
         for limit in [10, 1500, 5000] {
             for cap in [u64::MAX, u64::MAX / 2] {
-                let mut sketch = Sketch::new(limit, cap);
+                let mut sketch = BottomKSample::new(limit, cap);
                 for piece in (0..6).rev() {
-                    let mut part = Sketch::new(limit, cap);
+                    let mut part = BottomKSample::new(limit, cap);
                     for i in piece * 1000..(piece + 1) * 1000 {
                         part.add(ranks[i], i as u64, 1.0);
                     }

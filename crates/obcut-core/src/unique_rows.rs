@@ -14,7 +14,7 @@ use crate::table::Table;
 pub const ABSENT: u32 = u32::MAX;
 
 /// Distinct rows with their weights, in the order of their keys.
-pub struct Units {
+pub struct UniqueRows {
     /// First row of every unit.
     pub first: Vec<u32>,
     /// Sum of the weights of the equal rows.
@@ -27,7 +27,7 @@ pub struct Units {
     pub total: f64,
 }
 
-impl Units {
+impl UniqueRows {
     /// Merges the equal rows of a table.
     pub fn new(
         table: &Table<'_>,
@@ -131,8 +131,8 @@ mod tests {
         let copies = [0.0, 1.0, 0.0, 1.0, 0.0, 2.0];
         let a = Table::new(DenseRef::new(&once, 3, 2).unwrap().into(), &scaling);
         let b = Table::new(DenseRef::new(&copies, 3, 2).unwrap().into(), &scaling);
-        let a = Units::new(&a, Some(&[2.0, 1.0, 0.0]), &context).unwrap();
-        let b = Units::new(&b, None, &context).unwrap();
+        let a = UniqueRows::new(&a, Some(&[2.0, 1.0, 0.0]), &context).unwrap();
+        let b = UniqueRows::new(&b, None, &context).unwrap();
         assert_eq!((&a.weight, &a.key), (&b.weight, &b.key));
         let (first, second) = (a.of_row[0], a.of_row[1]);
         assert_eq!((first.min(second), first.max(second), a.of_row[2]), (0, 1, ABSENT));
