@@ -481,7 +481,7 @@ borrowed!(DenseRef<f32>, DenseRef<f64>, CsrRef<f32>, CsrRef<f64>);
 #[cfg(feature = "ndarray")]
 macro_rules! arrays {
     ($($value:ty),+) => {$(
-        impl<S: ndarray::Data<Elem = $value>> Rows for ndarray::ArrayBase<S, ndarray::Ix2> {
+        impl<S: ndarray::Data<Elem = $value>> Rows for ndarray::ArrayBase<S, ndarray::Ix2, $value> {
             fn samples(&self) -> Result<Samples<'_>, Error> {
                 let values = self.as_slice().ok_or(DataError::NotContiguous)?;
                 Ok(DenseRef::new(values, self.nrows(), self.ncols())?.into())
