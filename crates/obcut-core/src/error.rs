@@ -1,7 +1,7 @@
 //! Errors: enums that carry the numbers at fault.
 //!
 //! Messages name parameters between backticks. A front end replaces them by what its users type, see
-//! [`crate::params::spell`].
+//! `spell` in `obcut::params`.
 
 /// Any failure of a fit, a prediction or a model file.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A [`crate::RowSource`] could not deliver rows.
+    /// A source of rows (`RowSource` in `obcut`) could not deliver rows.
     #[error("cannot read rows {} to {}", rows.start, rows.end.saturating_sub(1))]
     Read {
         /// The rows asked for.

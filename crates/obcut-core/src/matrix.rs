@@ -14,6 +14,14 @@ pub struct DenseRef<'a, T> {
 impl<'a, T: Copy> DenseRef<'a, T> {
     /// Wraps `n_rows` × `n_cols` values stored row after row.
     ///
+    /// ```
+    /// use obcut_core::DenseRef;
+    ///
+    /// let rows = DenseRef::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2)?;
+    /// assert_eq!(rows.row(1), [3.0, 4.0]);
+    /// # Ok::<(), obcut_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When the number of values is not the product of the two.
     pub fn new(values: &'a [T], n_rows: usize, n_cols: usize) -> Result<Self, Error> {
@@ -94,6 +102,12 @@ macro_rules! ints {
                 Self::$variant(values)
             }
         }
+
+        impl<'a, const N: usize> From<&'a [$type; N]> for Ints<'a> {
+            fn from(values: &'a [$type; N]) -> Self {
+                Self::$variant(values)
+            }
+        }
     )+};
 }
 
@@ -111,7 +125,7 @@ pub struct CsrRef<'a, T> {
 
 impl<'a, T: Copy> CsrRef<'a, T> {
     /// Wraps the three arrays of a CSR matrix: `offsets` (n_rows + 1), `columns` and `values`. Offsets and columns are
-    /// slices or vectors of `i32`, `i64` or `usize`.
+    /// slices, arrays or vectors of `i32`, `i64` or `usize`.
     ///
     /// ```
     /// use obcut_core::CsrRef;
@@ -443,7 +457,23 @@ impl Matrix {
     }
 }
 
-/// Anything that can be viewed as rows of numbers.
+/// Anything that can be viewed as rows of numbers. Implement it for a table of your own, to cluster it without a copy.
+///
+/// ```
+/// use obcut_core::{DenseRef, Error, Rows, Samples};
+///
+/// struct Points(Vec<[f32; 3]>);
+///
+/// impl Rows for Points {
+///     fn samples(&self) -> Result<Samples<'_>, Error> {
+///         Ok(DenseRef::new(self.0.as_flattened(), self.0.len(), 3)?.into())
+///     }
+/// }
+///
+/// let points = Points(vec![[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]);
+/// assert_eq!(points.samples()?.n_rows(), 2);
+/// # Ok::<(), obcut_core::Error>(())
+/// ```
 pub trait Rows {
     /// The view.
     ///
@@ -481,7 +511,7 @@ borrowed!(DenseRef<f32>, DenseRef<f64>, CsrRef<f32>, CsrRef<f64>);
 #[cfg(feature = "ndarray")]
 macro_rules! arrays {
     ($($value:ty),+) => {$(
-        impl<S: ndarray::Data<Elem = $value>> Rows for ndarray::ArrayBase<S, ndarray::Ix2> {
+        impl<S: ndarray::Data<Elem = $value>> Rows for ndarray::ArrayBase<S, ndarray::Ix2, $value> {
             fn samples(&self) -> Result<Samples<'_>, Error> {
                 let values = self.as_slice().ok_or(DataError::NotContiguous)?;
                 Ok(DenseRef::new(values, self.nrows(), self.ncols())?.into())

@@ -74,6 +74,28 @@ pub struct Progress {
 }
 
 /// Watches a fit. Both methods may be called from any thread.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use obcut_core::{Observer, Progress, Stage};
+///
+/// /// Keeps the stages that a fit has entered, in their order.
+/// struct Stages(Mutex<Vec<Stage>>);
+///
+/// impl Observer for Stages {
+///     fn progress(&self, progress: &Progress) {
+///         let mut stages = self.0.lock().unwrap_or_else(|held| held.into_inner());
+///         if stages.last() != Some(&progress.stage) {
+///             stages.push(progress.stage);
+///         }
+///     }
+/// }
+///
+/// let stages = Stages(Mutex::default());
+/// obcut_core::parallel::Context::new(1, &stages)?.report(Stage::Graph, 0, 0, None)?;
+/// assert_eq!(stages.0.into_inner().unwrap_or_default(), [Stage::Graph]);
+/// # Ok::<(), obcut_core::Error>(())
+/// ```
 pub trait Observer: Sync {
     /// Called at the start of every stage and after every iteration.
     fn progress(&self, progress: &Progress) {

@@ -14,7 +14,7 @@ use crate::update::labels::fill_empty;
 use crate::warning::Warning;
 use obcut_core::error::{DataError, Error, ParamError};
 use obcut_core::graph::{Graph, spectral};
-use obcut_core::matrix::Samples;
+use obcut_core::matrix::{Rows, Samples};
 use obcut_core::observer::{Observer, Stage};
 use obcut_core::parallel::Context;
 use obcut_core::random::{Stream, mix, shuffled};
@@ -73,10 +73,31 @@ pub struct BipartiteCut {
 
 /// Cuts a non-negative N × M graph into k parts, from its edges alone.
 ///
+/// ```
+/// use obcut::{CsrRef, CutParams, Silent, cut};
+///
+/// // Four documents and three words: how often the document has the word.
+/// let (offsets, columns) = ([0, 1, 2, 4, 5], [0, 0, 1, 2, 2]);
+/// let counts = CsrRef::new(&offsets, &columns, &[3.0, 1.0, 1.0, 2.0, 4.0], 3)?;
+/// let found = cut(&counts, &CutParams::new(2), &Silent)?;
+/// let (documents, words) = (found.row_labels, found.column_labels);
+/// assert!(documents[0] == documents[1] && documents[0] != documents[3]);
+/// assert!(words[0] == documents[0] && words[2] == documents[3]);
+/// # Ok::<(), obcut::Error>(())
+/// ```
+///
 /// # Errors
 /// For negative or non-finite edges, a graph without edges, fewer rows with edges or fewer columns
 /// than clusters.
 pub fn cut(
+    graph: &impl Rows,
+    params: &CutParams,
+    observer: &dyn Observer,
+) -> Result<BipartiteCut, Error> {
+    cut_samples(&graph.samples()?, params, observer)
+}
+
+fn cut_samples(
     graph: &Samples<'_>,
     params: &CutParams,
     observer: &dyn Observer,

@@ -166,6 +166,16 @@ impl Model {
 
     /// Label of every row, on all cores.
     ///
+    /// ```
+    /// use obcut::{DenseRef, OBCut};
+    ///
+    /// let values = [0.0, 0.1, 0.2, 5.0, 5.1, 5.2];
+    /// let fit = OBCut::new(2).fit(&DenseRef::new(&values, 6, 1)?)?;
+    /// let new = DenseRef::new(&[0.15, 5.15], 2, 1)?;
+    /// assert_eq!(fit.model().predict(&new)?, [fit.labels()[0], fit.labels()[5]]);
+    /// # Ok::<(), obcut::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When the number of features differs, or a value is not finite.
     pub fn predict(&self, rows: &impl Rows) -> Result<Vec<u32>, Error> {

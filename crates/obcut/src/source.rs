@@ -7,6 +7,44 @@ use obcut_core::matrix::Matrix;
 
 /// Rows that are read in pieces. The pieces may be asked for in any order, from several threads, and
 /// more than once: the same rows always hold the same numbers.
+///
+/// ```
+/// use std::ops::Range;
+/// use obcut::{Error, Matrix, Params, RowSource, Silent, fit_rows, large::InMemory};
+///
+/// /// Rows of one column that are computed when they are read: two groups, around 0 and around 100.
+/// struct Computed;
+///
+/// impl RowSource for Computed {
+///     fn n_rows(&self) -> usize {
+///         300
+///     }
+///
+///     fn n_cols(&self) -> usize {
+///         1
+///     }
+///
+///     fn is_single(&self) -> bool {
+///         false
+///     }
+///
+///     fn read(&self, rows: Range<usize>) -> Result<Matrix, Error> {
+///         let n_rows = rows.len();
+///         let value = |row: usize| (row % 2 * 100) as f64 + (row as f64).sin();
+///         Ok(Matrix::Dense64 { values: rows.map(value).collect(), n_rows, n_cols: 1 })
+///     }
+/// }
+///
+/// let store = InMemory::new(300);
+/// let fit = fit_rows(&Computed, None, &Params::new(2), &Silent, &store, None)?;
+/// let rows = store.finish();
+/// assert_eq!(rows[0].label, rows[298].label);
+/// assert_ne!(rows[0].label, rows[299].label);
+/// assert_eq!(fit.model().n_features(), 1);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// A reading that fails returns [`Error::Read`] with the rows and the cause.
 pub trait RowSource: Sync {
     /// Number of rows, N.
     fn n_rows(&self) -> usize;

@@ -5,7 +5,7 @@
 //! | B: b_ij ~ d_(s+1) - d_(j) over the s nearest other rows, squared distances | [`links`] | N × N |
 //! | W = diag(w) B + B' diag(w) | [`symmetric`] | N × N |
 //!
-//! The weights are the closed form of the distance graph (see [`super::bipartite`]). A neighbour that is
+//! The weights are the closed form of the distance graph (`GraphKind::Distance` in `obcut`). A neighbour that is
 //! as far as the first one left out gets no weight, so ties at the border do not matter.
 
 use super::Graph;

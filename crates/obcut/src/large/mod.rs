@@ -17,10 +17,10 @@
 //! machines. Merging is exact (`sums.rs`), so they all give the same bits, in any order and for any
 //! cut into pieces.
 
+mod bottom_k;
 mod drive;
 mod round;
 mod scan;
-mod bottom_k;
 mod store;
 mod sums;
 mod task;
