@@ -5,6 +5,7 @@ the files with what this program would write.
 """
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -255,6 +256,24 @@ class {method["title"]}(Method, name="{method["name"]}"):
     return "".join(out)
 
 
+def package_file():
+    """The package: its other names, and those of the methods."""
+    text = (PACKAGE / "__init__.py").read_text()
+    titles = [method["title"] for method in json.loads(_core.method_table())]
+    imports = re.compile(r"from obcut\._method_classes import (\([^)]*\)|.*)")
+    listed = re.compile(r"__all__ = \[(.*?)\]", re.DOTALL)
+    former = set(re.findall(r"\w+", imports.search(text)[1]))
+    names = (set(re.findall(r"\w+", listed.search(text)[1])) - former) | set(titles)
+    lines = "".join(f'    "{name}",\n' for name in sorted(names, key=constants_first))
+    text = listed.sub(f"__all__ = [\n{lines}]", text)
+    return imports.sub(f"from obcut._method_classes import {', '.join(titles)}", text)
+
+
+def constants_first(name):
+    """The order that ruff wants: constants, classes, the rest."""
+    return (not name.isupper(), not name[0].isupper(), name)
+
+
 def setting_row(setting):
     """A parameter from a setting of a method."""
     made = row(setting["name"], setting["values"], value(setting), setting["help"])
@@ -323,6 +342,7 @@ def files():
     """Every generated file with its text."""
     return {
         PACKAGE / "_parameters.py": formatted(parameters_file()),
+        PACKAGE / "__init__.py": formatted(package_file()),
         PACKAGE / "_method_classes.py": formatted(methods_file()),
         ROOT / "docs" / "settings.md": settings_page(),
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand};
-use obcut_data::{Format, LoadOptions, Source};
+use obcut_data::{Format, LabelFormat, LoadOptions, Source};
 
 use crate::commands::{
     cluster, completions, cut, demo, generate, info, man, methods, predict, score,
@@ -139,14 +139,18 @@ impl TableArgs {
     }
 }
 
+/// Help text of an option that names a file of labels.
+pub fn labels_help(what: &str) -> String {
+    format!("Write the {what} to FILE: {}", LabelFormat::extensions(false))
+}
+
 /// Options for the labels.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = OUTPUT)]
 pub struct LabelArgs {
-    /// Write the labels to FILE: .npy, .csv, .parquet or .json
-    ///
-    /// By default, or with '-', the labels are printed to standard output, one per line.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help = labels_help("labels"))]
+    #[arg(long_help = labels_help("labels") + "\n\nBy default, or with '-', the labels are printed to \
+        standard output, one per line.")]
     pub output: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long)]
@@ -211,12 +215,16 @@ impl Targets {
 
     /// Checks that the file of labels can hold margins, if they are requested.
     pub fn with_margins(self, wanted: bool) -> anyhow::Result<Self> {
-        let is_npy =
-            |path: &PathBuf| path.extension().is_some_and(|s| s.eq_ignore_ascii_case("npy"));
-        if let Some(path) = self.labels.as_ref().filter(|path| wanted && is_npy(path)) {
+        let Some(path) = self.labels.as_ref().filter(|_| wanted) else {
+            return Ok(self);
+        };
+        let format = LabelFormat::from_path(path)?;
+        if !format.holds_scores {
             bail!(CliError::Usage(format!(
-                "{}: an NPY file cannot hold --margins; use .csv, .parquet or .json",
-                path.display()
+                "{}: a .{} file cannot hold --margins; use {}",
+                path.display(),
+                format.extension,
+                LabelFormat::extensions(true)
             )));
         }
         Ok(self)

@@ -126,7 +126,7 @@ pub enum Error {
         /// The output.
         path: String,
         /// The known file extensions.
-        choices: &'static str,
+        choices: String,
     },
     /// The folder of an output does not exist.
     #[error("{path}: the folder {folder} does not exist; create it first")]

@@ -52,7 +52,7 @@ pub use labels::{Truth, load_labels};
 pub use rows::{Measure, RowTable, expand, measure, open_rows};
 pub use source::Source;
 pub use write::{
-    LabelWriter, RowLabels, check_output, check_writable, remove_parts, write_atomic,
+    LabelFormat, LabelWriter, RowLabels, check_output, check_writable, remove_parts, write_atomic,
     write_csr_npz, write_labels, write_npy,
 };
 
@@ -233,7 +233,6 @@ fn open(source: &Source, options: &LoadOptions) -> Result<Input, Error> {
 }
 
 /// The error for Parquet files in a build without Parquet.
-#[cfg(not(feature = "parquet"))]
 fn no_parquet(source_name: String) -> Error {
     let hint = "build with the feature 'parquet', or use CSV or NPY";
     Error::NotBuilt { source_name, format: Format::Parquet, hint }

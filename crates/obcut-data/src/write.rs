@@ -13,7 +13,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 use crate::error::Error;
 use crate::npy::header_bytes;
 
-pub use labels::{LabelWriter, RowLabels, check_output, write_labels};
+pub use labels::{LabelFormat, LabelWriter, RowLabels, check_output, write_labels};
 
 /// Checks that a file can be written: it is not a folder, it does not exist (unless `force`), and new files
 /// can be created in its folder.

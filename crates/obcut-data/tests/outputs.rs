@@ -5,8 +5,8 @@ use std::path::Path;
 
 use obcut::{Matrix, RowScore};
 use obcut_data::{
-    Error, LabelWriter, LoadOptions, RowLabels, Source, check_output, load, load_labels,
-    write_atomic, write_csr_npz, write_labels,
+    Error, LabelFormat, LabelWriter, LoadOptions, RowLabels, Source, check_output, load,
+    load_labels, write_atomic, write_csr_npz, write_labels,
 };
 
 fn names_in(folder: &Path) -> Vec<String> {
@@ -19,11 +19,8 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 fn suffixes() -> Vec<&'static str> {
-    let mut all = vec!["npy", "csv", "json"];
-    if cfg!(feature = "parquet") {
-        all.push("parquet");
-    }
-    all
+    let available = LabelFormat::ALL.iter().filter(|format| format.is_available());
+    available.map(|format| format.extension).collect()
 }
 
 fn scored(label: u32, second: u32, [margin, confidence, outlier]: [f64; 3]) -> RowScore {

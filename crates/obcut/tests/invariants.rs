@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn any_small_table_gives_k_clusters_that_predict_repeats(
         n in 2usize..40, d in 1usize..6, k in 1usize..8, levels in 2u64..6, seed in 0u64..1000,
-        kind in 0usize..4, single in any::<bool>(),
+        kind in 0..GraphKind::ALL.len(), single in any::<bool>(),
     ) {
         let graph = GraphKind::ALL[kind];
         // Few levels: many equal rows and many ties.

@@ -11,7 +11,7 @@ use obcut_data::{LabelWriter, RowLabels};
 use obcut_report::number;
 use serde::Serialize;
 
-use crate::args::{OUTPUT, OutputArgs, same_file, two_outputs};
+use crate::args::{OUTPUT, OutputArgs, labels_help, same_file, two_outputs};
 use crate::failure::CliError;
 use crate::interrupt;
 use crate::output::{self, Summary, plural};
@@ -42,8 +42,8 @@ pub struct GenerateArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the clusters of the rows to FILE: .npy, .csv, .parquet or .json
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(help = labels_help("clusters of the rows"))]
     truth: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long, help_heading = OUTPUT)]

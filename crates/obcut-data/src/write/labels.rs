@@ -17,9 +17,6 @@ use serde::{Serialize, Serializer};
 use super::{AtomicFile, check_writable, failed};
 use crate::error::Error;
 
-/// File extensions of the formats.
-const EXTENSIONS: &str = ".npy, .csv, .parquet, .json";
-
 /// Names of the columns beside the label: the second-best cluster, then fractions.
 const COLUMNS: [&str; 4] = ["second", "margin", "confidence", "outlier"];
 
@@ -170,19 +167,65 @@ type Out = BufWriter<std::fs::File>;
 /// Starts a sink for so many rows, with or without scores.
 type Begin = fn(Out, usize, bool) -> io::Result<Box<dyn Sink>>;
 
-/// The format that the file extension names.
-fn format(path: &Path) -> Result<Begin, Error> {
-    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
-    match extension.to_str() {
-        Some("npy") => Ok(npy::begin),
-        Some("csv") => Ok(csv::begin),
-        Some("json") => Ok(json::begin),
+/// A format of labels.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelFormat {
+    /// The file extension, without the dot.
+    pub extension: &'static str,
+    /// Whether it holds the scores of the rows.
+    pub holds_scores: bool,
+    /// Missing for Parquet in a build without it.
+    begin: Option<Begin>,
+}
+
+const fn format(extension: &'static str, holds_scores: bool, begin: Begin) -> LabelFormat {
+    LabelFormat { extension, holds_scores, begin: Some(begin) }
+}
+
+impl LabelFormat {
+    /// Every format. A new one is a file and a line here.
+    pub const ALL: &'static [Self] = &[
+        format("npy", false, npy::begin),
+        format("csv", true, csv::begin),
         #[cfg(feature = "parquet")]
-        Some("parquet") => Ok(parquet::begin),
+        format("parquet", true, parquet::begin),
         #[cfg(not(feature = "parquet"))]
-        Some("parquet") => Err(crate::no_parquet(path.display().to_string())),
-        _ => Err(Error::OutputSuffix { path: path.display().to_string(), choices: EXTENSIONS }),
+        Self { extension: "parquet", holds_scores: true, begin: None },
+        format("json", true, json::begin),
+    ];
+
+    /// The format that the file extension names.
+    ///
+    /// # Errors
+    /// When the extension is unknown.
+    pub fn from_path(path: &Path) -> Result<Self, Error> {
+        let extension = path.extension().unwrap_or_default();
+        let named = |format: &&Self| extension.eq_ignore_ascii_case(format.extension);
+        Self::ALL.iter().find(named).copied().ok_or_else(|| {
+            let all: Vec<String> = Self::ALL.iter().map(|f| format!(".{}", f.extension)).collect();
+            Error::OutputSuffix { path: path.display().to_string(), choices: all.join(", ") }
+        })
     }
+
+    /// Whether this build writes the format.
+    pub fn is_available(self) -> bool {
+        self.begin.is_some()
+    }
+
+    /// The file extensions as a message lists them, of all formats or of those that hold scores:
+    /// `.csv, .parquet or .json`.
+    pub fn extensions(with_scores: bool) -> String {
+        let chosen = Self::ALL.iter().filter(|format| format.holds_scores || !with_scores);
+        let mut all: Vec<String> = chosen.map(|format| format!(".{}", format.extension)).collect();
+        let last = all.pop().unwrap_or_default();
+        if all.is_empty() { last } else { format!("{} or {last}", all.join(", ")) }
+    }
+}
+
+/// What starts the format that the file extension names.
+fn begin(path: &Path) -> Result<Begin, Error> {
+    let format = LabelFormat::from_path(path)?;
+    format.begin.ok_or_else(|| crate::no_parquet(path.display().to_string()))
 }
 
 /// Checks that labels can be written to `path`, before any work is done for them.
@@ -190,12 +233,11 @@ fn format(path: &Path) -> Result<Begin, Error> {
 /// # Errors
 /// When the file extension is unknown, or as [`check_writable`].
 pub fn check_output(path: &Path, force: bool) -> Result<(), Error> {
-    format(path)?;
+    begin(path)?;
     check_writable(path, force)
 }
 
-/// Writes labels in the format that the file extension names: `.npy` (int32, labels only), `.csv`
-/// (`row,label,...`), `.parquet` or `.json`.
+/// Writes labels in the format that the file extension names, see [`LabelFormat::ALL`].
 ///
 /// # Errors
 /// When the extension is unknown, the file exists without `force`, or writing fails.
@@ -217,8 +259,8 @@ pub struct LabelWriter {
 }
 
 impl LabelWriter {
-    /// Starts an output of `n_rows` labels, with scores if every batch has them; `.npy` keeps only
-    /// the labels.
+    /// Starts an output of `n_rows` labels, with scores if every batch has them; a format that
+    /// holds none keeps only the labels.
     ///
     /// # Errors
     /// When the file extension is unknown, the file exists without `force`, or its folder cannot be
@@ -229,7 +271,7 @@ impl LabelWriter {
         n_rows: usize,
         with_scores: bool,
     ) -> Result<Self, Error> {
-        let begin = format(path)?;
+        let begin = begin(path)?;
         let (file, out) = AtomicFile::create(path, force)?;
         let sink = begin(out, n_rows, with_scores).map_err(|cause| failed(path, cause))?;
         Ok(Self { file, sink, n_rows, n_written: 0, with_scores })

@@ -2,8 +2,7 @@
 
 `OBCut` clusters the rows of a table and labels new rows. `BipartiteCut` clusters the
 rows and the columns of a given graph. The methods that OBCut is compared with are
-estimators too: `SSC`, `ESCG`, `SSCOMP`, `LSC`, `FastESC`, `EulerSC`, `USPEC`, `RKSC`,
-`DCDPASC` and `KMeans`.
+estimators too, from `KMeans` to `USPEC`: `obcut methods` lists them.
 
 `obcut.metrics` contains scores against known classes, `obcut.datasets` data sets and
 generators, `obcut.plot` plots (with matplotlib), and `obcut.dask` an `OBCut` for tables

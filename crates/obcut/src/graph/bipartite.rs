@@ -1,10 +1,4 @@
-//! Rows of the first graph B0.
-//!
-//! | kind     | a row b of x                                                       |
-//! |----------|--------------------------------------------------------------------|
-//! | global   | argmin |x - A b|^2 over all anchors of a set, the s largest kept     |
-//! | local    | the same on the s nearest anchors, ridge 1e-3 of the mean diagonal |
-//! | distance | b_j ~ d_(s+1) - d_(j) over the s nearest, squared distances         |
+//! Rows of the first graph B0. Each kind of graph is a file in [`kinds`]; the s largest links of a row are kept.
 //!
 //! All rows lie on the simplex. Several anchor sets stand side by side with weight 1/sets each. A
 //! row depends on its own sample alone: fit and predict make the same bits.
@@ -281,7 +275,7 @@ mod tests {
     fn several_sets_stand_side_by_side_with_equal_weight() {
         let anchors = Stream::new(7).values(12);
         let x = Stream::new(8).values(2);
-        for kind in GraphKind::NAMED {
+        for kind in kinds::all() {
             let both = build(kind, &x, &anchors, 2, 2, 2);
             let (first, second) =
                 (build(kind, &x, &anchors[..6], 2, 2, 1), build(kind, &x, &anchors[6..], 2, 2, 1));

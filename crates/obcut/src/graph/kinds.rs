@@ -85,6 +85,13 @@ impl RowLinks {
     }
 }
 
+/// The names of the kinds.
+#[cfg(test)]
+pub(crate) fn all() -> Vec<GraphKind> {
+    use crate::params::Named;
+    GraphKind::ALL.iter().copied().filter(|&name| of(name).is_some()).collect()
+}
+
 /// The kind of a name; none for names that stand for a choice, or for links between rows.
 pub(crate) fn of(kind: GraphKind) -> Option<&'static dyn AnchorGraph> {
     match kind {

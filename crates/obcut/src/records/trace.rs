@@ -12,7 +12,7 @@ pub enum StopReason {
     Labels,
     /// The objective changed by less than the tolerance.
     Objective,
-    /// The most iterations were done.
+    /// The maximum number of iterations was reached.
     MaxIter,
 }
 
@@ -22,7 +22,7 @@ impl StopReason {
         match self {
             Self::Labels => "labels stopped changing",
             Self::Objective => "objective stopped changing",
-            Self::MaxIter => "most iterations reached",
+            Self::MaxIter => "maximum number of iterations reached",
         }
     }
 

@@ -259,9 +259,10 @@ pub(crate) fn total_square(
 mod tests {
     use super::*;
     use crate::graph::bipartite::Builder;
+    use crate::graph::kinds;
     use crate::graph::layout::GraphLayout;
     use crate::params::Named;
-    use crate::params::{GraphKind, Params};
+    use crate::params::Params;
     use obcut_core::matrix::DenseRef;
     use obcut_core::normalize::Scaling;
     use obcut_core::observer::Silent;
@@ -312,7 +313,8 @@ mod tests {
                 stream.named("w").values(m).iter().map(|v| 1.0 + 0.5 * v).collect();
             let scaling = Scaling::identity(d);
             let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
-            let graph = GraphKind::NAMED[seed as usize % 3];
+            let graphs = kinds::all();
+            let graph = graphs[seed as usize % graphs.len()];
             let params = Params { graph, ..Params::new(k) };
             let points = table.points(x[..m * d].to_vec());
             let first = points.values.clone();
@@ -331,7 +333,7 @@ mod tests {
                 pull: 0.05,
                 solver: RowSolver::Exact,
                 ridge: [0.0, 0.02][seed as usize / 4 % 2],
-                support: if graph == GraphKind::Global {
+                support: if kinds::of(graph).unwrap().links_all_anchors() {
                     Support::All
                 } else {
                     Support::Nearest(4)
