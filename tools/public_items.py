@@ -40,6 +40,7 @@ def items(folder):
 
 
 def main():
+    """Builds the documentation and prints the counts, with ``--list`` every item as well."""
     crate = sys.argv[1] if len(sys.argv) > 1 else "obcut"
     target = ROOT / "target" / "public-items"
     command = ["cargo", "doc", "--quiet", "--no-deps", "--lib", "-p", crate, "--target-dir", target]

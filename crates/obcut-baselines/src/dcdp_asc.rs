@@ -4,15 +4,15 @@
 //!
 //! **Reconstructed**: neither the program nor the full text was at hand, only the abstract and
 //! related programs of the same authors. Rows are reduced to cores; paths between cores go through
-//! the rows that their neighbourhoods share; a decision graph picks the first centres; the cores
+//! the rows that their neighborhoods share; a decision graph picks the first centers; the cores
 //! are clustered by their spectrum and hand their labels down. There is no parameter and nothing
 //! random.
 //!
-//! Certain are natural neighbours, the density and local cores. Uncertain are:
+//! Certain are natural neighbors, the density and local cores. Uncertain are:
 //!
 //! - what makes a core dense (here every local core is one; `cores = ldp` takes density peaks
 //!   instead);
-//! - the formula of the distance from shared neighbourhoods;
+//! - the formula of the distance from shared neighborhoods;
 //! - what takes the place of a missing path (here the longest path there is);
 //! - the similarity (`local`: scaled by the seventh shortest path of a core; `global`: by the mean
 //!   path);
@@ -152,9 +152,9 @@ fn geodesics(job: &Job<'_>, natural: &Natural, cores: &Partition) -> Result<Vec<
     Ok(lengths)
 }
 
-/// Edges between cores whose neighbourhoods share rows: their distance over the number of those
-/// rows and the sum of their densities. A neighbourhood is the rows of a core and their nearest
-/// neighbours.
+/// Edges between cores whose neighborhoods share rows: their distance over the number of those
+/// rows and the sum of their densities. A neighborhood is the rows of a core and their nearest
+/// neighbors.
 fn shared(job: &Job<'_>, natural: &Natural, cores: &Partition) -> Result<Graph, Error> {
     let (holders, hoods) = neighborhoods(natural, cores);
     let m = cores.rows.len();
@@ -189,7 +189,7 @@ fn shared(job: &Job<'_>, natural: &Natural, cores: &Partition) -> Result<Graph, 
     Ok(graph)
 }
 
-/// The cores whose neighbourhoods hold a row, and the rows of every neighbourhood, ascending.
+/// The cores whose neighborhoods hold a row, and the rows of every neighborhood, ascending.
 fn neighborhoods(natural: &Natural, cores: &Partition) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
     let mut holders: Vec<Vec<u32>> = vec![Vec::new(); cores.number.len()];
     for (i, &core) in cores.number.iter().enumerate() {
@@ -207,7 +207,7 @@ fn neighborhoods(natural: &Natural, cores: &Partition) -> (Vec<Vec<u32>>, Vec<Ve
     (holders, hoods)
 }
 
-/// The first centres: cores of the largest product of density and path to a denser core.
+/// The first centers: cores of the largest product of density and path to a denser core.
 fn starts(geodesics: &[f64], density: &[f64], k: usize) -> Vec<usize> {
     let m = density.len();
     let mut order: Vec<usize> = (0..m).collect();
@@ -254,7 +254,7 @@ fn local_scale(row: &[f64]) -> f64 {
     *sorted.select_nth_unstable_by(at, f64::total_cmp).1
 }
 
-/// The largest eigenvectors of the normalised affinity (m × m), rows of unit length.
+/// The largest eigenvectors of the normalized affinity (m × m), rows of unit length.
 fn embed(
     mut affinity: Vec<f64>,
     m: usize,
@@ -273,7 +273,7 @@ fn embed(
     Ok(vectors)
 }
 
-/// k-means from given rows; a centre that loses all its rows stays where it is.
+/// k-means from given rows; a center that loses all its rows stays where it is.
 fn lloyd(
     points: &[f64],
     k: usize,
@@ -304,7 +304,7 @@ fn lloyd(
     Ok(labels)
 }
 
-/// The first of the nearest centres.
+/// The first of the nearest centers.
 fn nearest_center(point: &[f64], centers: &[f64]) -> u32 {
     let mut best = (f64::INFINITY, 0);
     for (j, center) in centers.chunks_exact(point.len()).enumerate() {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_neighbourhoods_equal_the_sets_that_they_are() {
+    fn shared_neighborhoods_equal_the_sets_that_they_are() {
         let values = Stream::new(3).values(400 * 2);
         let matrix = Matrix::Dense64 { values, n_rows: 400, n_cols: 2 };
         with_job(&matrix, 3, Scale::None, true, |job| {

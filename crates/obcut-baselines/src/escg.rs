@@ -2,7 +2,7 @@
 //! "Large-Scale Spectral Clustering on Graphs", IJCAI 2013; with more than one round ESCG-R of the
 //! same paper.
 //!
-//! A neighbour graph is compressed to supernodes, which grow from random seeds along shortest
+//! A neighbor graph is compressed to supernodes, which grow from random seeds along shortest
 //! paths, and the bipartite graph of rows and supernodes is cut. ESCG-R makes new supernodes from
 //! the embedding.
 //!
@@ -35,7 +35,7 @@ settings! {
     Escg {
         /// Supernodes, at most as many as rows
         supernodes: usize = 50, "k or more";
-        /// Neighbours that a row is linked to; as many as there are rows give the dense graph
+        /// Neighbors that a row is linked to; as many as there are rows give the dense graph
         neighbors: usize = 50, "1 or more";
         /// Rounds: 1 is ESCG, 10 is ESCG-R as published
         rounds: usize = 1, "1 or more";
@@ -109,7 +109,7 @@ impl Escg {
     }
 }
 
-/// The neighbour graph.
+/// The neighbor graph.
 struct Edges {
     /// Lengths, then weights.
     graph: Graph,
@@ -125,7 +125,7 @@ impl Edges {
     }
 
     /// Lengths from squared distances: the exponent d^2 / (2 m_i m_j), m the mean distance of a row
-    /// to its neighbours, less the smallest exponent.
+    /// to its neighbors, less the smallest exponent.
     fn new(mut graph: Graph) -> Self {
         graph.values.iter_mut().for_each(|v| *v = v.sqrt().max(FLOOR));
         let mean = |i| {
@@ -182,7 +182,7 @@ fn inverse_root(sum: f64) -> f64 {
     if sum > 0.0 { 1.0 / sum.sqrt() } else { 0.0 }
 }
 
-/// The largest singular values of the normalised links between rows and supernodes, and the
+/// The largest singular values of the normalized links between rows and supernodes, and the
 /// embedding of the rows (N × k), zero where there is nothing to embed.
 fn cut(
     job: &Job<'_>,

@@ -3,7 +3,7 @@
 //! text was at hand, and published scores are not reproduced.
 //!
 //! Every feature becomes a point on the complex circle, the real part of the inner product is the
-//! similarity, and the normalised cut is solved with those explicit features; a weighted k-means on them,
+//! similarity, and the normalized cut is solved with those explicit features; a weighted k-means on them,
 //! which never raises the cut, refines the labels.
 //!
 //! Known are the kernel with its one parameter, that a condition on it makes similarities positive, the
@@ -162,7 +162,7 @@ impl Clusters {
         self.degrees[label as usize] += degree;
     }
 
-    /// The normalised cut: k less the clusters' shares of their own degrees.
+    /// The normalized cut: k less the clusters' shares of their own degrees.
     fn value(&self) -> f64 {
         let width = self.sums.len() / self.degrees.len();
         let inner = |(sum, degree): (&[f64], &f64)| {
@@ -173,7 +173,7 @@ impl Clusters {
     }
 }
 
-/// Centres of the points "features over degree" with the degrees as weights, ready for products.
+/// Centers of the points "features over degree" with the degrees as weights, ready for products.
 struct Centers<T> {
     /// k × 2d.
     values: Vec<T>,
@@ -194,7 +194,7 @@ impl<T: Real> Centers<T> {
         Self { values, half_norms }
     }
 
-    /// The nearest centre: largest q.c - |c|^2 / 2 with q the features over the degree; ties go to the
+    /// The nearest center: largest q.c - |c|^2 / 2 with q the features over the degree; ties go to the
     /// lower index.
     fn nearest(&self, products: &[T], degree: f64) -> u32 {
         let mut best = (f64::NEG_INFINITY, 0);
@@ -223,7 +223,7 @@ fn refine<T: Real>(
         let (mut next, centers) = (labels.clone(), Centers::of(&clusters));
         let found = pass::<T>(features, degrees, &mut next, Some(&centers), k, context)?;
         let value = found.0.value();
-        // Rounding may move rows that are equally near to two centres, to and fro.
+        // Rounding may move rows that are equally near to two centers, to and fro.
         if found.1 == 0 || value >= values[iteration] {
             break;
         }
@@ -233,7 +233,7 @@ fn refine<T: Real>(
     Ok((labels, values))
 }
 
-/// Moves every row to its nearest centre, when there are centres, and sums the clusters up; with the
+/// Moves every row to its nearest center, when there are centers, and sums the clusters up; with the
 /// number of rows that moved.
 fn pass<T: Real>(
     features: &Euler<'_>,
@@ -348,9 +348,9 @@ mod tests {
         });
     }
 
-    /// On the planes: similarities by their formula, the cut by its definition, centres by distances.
+    /// On the planes: similarities by their formula, the cut by its definition, centers by distances.
     #[test]
-    fn features_cut_and_centres_equal_the_plain_formulas() {
+    fn features_cut_and_centers_equal_the_plain_formulas() {
         with_job(&planes(), 3, Scale::MinMax, false, |job| {
             let (n, d) = (job.n, job.d);
             let features = Euler { table: job.table, alpha: 0.5 };

@@ -2,7 +2,7 @@
 //! Spectral Clustering via Explicit Feature Mapping", IEEE Trans. Cybernetics 2019.
 //!
 //! Random Fourier features make the Gaussian affinity a product of explicit features, of which some are
-//! drawn by their importance; the normalised cut is then an eigenproblem of the features' size.
+//! drawn by their importance; the normalized cut is then an eigenproblem of the features' size.
 //!
 //! Differs from the published programs: cosine and sine of one frequency are drawn together, where the
 //! small form pairs those of different ones; a frequency that is drawn m times stands once, √m as large,

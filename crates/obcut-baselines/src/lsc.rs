@@ -25,7 +25,7 @@ const NOISE: f64 = 1e-5;
 obcut_core::choices! {
     /// Where landmarks come from.
     Landmarks as "landmarks" {
-        /// Centres of a few iterations of k-means (LSC-K).
+        /// Centers of a few iterations of k-means (LSC-K).
         KMeans = "kmeans",
         /// Random rows (LSC-R).
         Random = "random",

@@ -1,8 +1,8 @@
-//! RKSC, spectral clustering on a refined neighbour graph: M. Alshammari, J. Stavrakakis and M.
+//! RKSC, spectral clustering on a refined neighbor graph: M. Alshammari, J. Stavrakakis and M.
 //! Takatsuka, "Refining a k-nearest neighbor graph for a computationally efficient spectral
 //! clustering", Pattern Recognition 114, 2021.
 //!
-//! The neighbour list of a row ends where the running mean of its distances leaves a baseline;
+//! The neighbor list of a row ends where the running mean of its distances leaves a baseline;
 //! edges are kept when both ends list each other. Of clusterings in embeddings of growing dimension
 //! the one that cuts the least weight is kept.
 //!
@@ -26,7 +26,7 @@ use obcut_core::knn::{self, Neighbor};
 const REPEATED: f64 = 1e-8;
 /// Which distance, the row itself counted, scales the weights of a row.
 const SCALE_AT: usize = 7;
-/// Neighbours that are looked up first: most lists end before.
+/// Neighbors that are looked up first: most lists end before.
 const FEW: usize = 256;
 /// Keeps the scale of weights from zero.
 const EPSILON: f64 = 2.2e-16;
@@ -34,7 +34,7 @@ const EPSILON: f64 = 2.2e-16;
 settings! {
     /// Settings of RKSC.
     Rksc {
-        /// Neighbours that a row may have at most
+        /// Neighbors that a row may have at most
         max_neighbors: usize = 2000, "1 or more";
         /// Distances that make up the baseline of a row, the row itself counted
         baseline: usize = 7, "2 or more";
@@ -146,7 +146,7 @@ fn cut_weight(graph: &Graph, labels: &[u32]) -> f64 {
     if cut > 0.0 { cut / 2.0 } else { graph.values.iter().copied().fold(f64::INFINITY, f64::min) }
 }
 
-/// The neighbours that a row keeps, by index, the nearest of them, and the scale of its weights.
+/// The neighbors that a row keeps, by index, the nearest of them, and the scale of its weights.
 struct Kept {
     nearest: Option<u32>,
     columns: Vec<u32>,
@@ -176,7 +176,7 @@ impl Kept {
     }
 }
 
-/// Neighbours up to and with the first whose running mean is above the baseline's mean and
+/// Neighbors up to and with the first whose running mean is above the baseline's mean and
 /// deviation, if there is one.
 fn kept_length(list: &[Neighbor], baseline: usize) -> Option<usize> {
     // The row itself counts with a distance of zero.

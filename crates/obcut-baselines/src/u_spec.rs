@@ -1,7 +1,7 @@
 //! U-SPEC, ultra-scalable spectral clustering: D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai and C.-K. Kwoh,
 //! IEEE TKDE 2020.
 //!
-//! Representatives are k-means centres of a random part of the rows. A row finds its nearest ones by way of
+//! Representatives are k-means centers of a random part of the rows. A row finds its nearest ones by way of
 //! clusters of representatives, which is approximate; then the bipartite graph is cut through the
 //! representatives (transfer cut). As in the published program the embedding is not scaled by the
 //! eigenvalues.
@@ -23,7 +23,7 @@ use crate::pieces::means::{Flavour, centers, cluster_points};
 
 /// Rows that the representatives are made from, for each of them.
 const CANDIDATES: usize = 10;
-/// Neighbours of a representative that are looked at, for each neighbour wanted, beside itself.
+/// Neighbors of a representative that are looked at, for each neighbor wanted, beside itself.
 const LIST: usize = 10;
 /// Degrees and lengths below this are as good as zero.
 const FLOOR: f64 = 1e-10;
@@ -82,7 +82,7 @@ impl USpec {
     }
 }
 
-/// p × d: centres of k-means on ten times as many random rows.
+/// p × d: centers of k-means on ten times as many random rows.
 fn representatives(job: &Job<'_>, p: usize) -> Result<Vec<f64>, Error> {
     let keys: Vec<u64> = (0..job.n as u64).map(mix).collect();
     let mut chosen = choose(&keys, (CANDIDATES * p).min(job.n), job.stream.named("candidates"));
@@ -95,11 +95,11 @@ fn representatives(job: &Job<'_>, p: usize) -> Result<Vec<f64>, Error> {
 /// Representatives, ready for the approximate search.
 pub(crate) struct Index {
     d: usize,
-    /// Neighbours wanted.
+    /// Neighbors wanted.
     count: usize,
     /// p × d.
     points: Vec<f64>,
-    /// Centres of clusters of representatives, and the members of each.
+    /// Centers of clusters of representatives, and the members of each.
     centers: Vec<f64>,
     members: Vec<Vec<u32>>,
     /// Nearest representatives of every one, itself first.
@@ -153,7 +153,7 @@ impl Index {
         Ok(Graph::stack(parts, p))
     }
 
-    /// By the nearest group, the nearest representative in it, and that one's neighbours.
+    /// By the nearest group, the nearest representative in it, and that one's neighbors.
     pub fn search(&self, row: &[f64]) -> Vec<(f64, u32)> {
         let groups =
             (0..self.members.len() as u32).filter(|&g| !self.members[g as usize].is_empty());
@@ -212,7 +212,7 @@ fn degree(links: &Graph, i: usize) -> f64 {
     links.row(i).1.iter().sum::<f64>().max(FLOOR)
 }
 
-/// The largest eigenvalues of the representatives' normalised affinity B' D^-1 B, and the vectors (p × k)
+/// The largest eigenvalues of the representatives' normalized affinity B' D^-1 B, and the vectors (p × k)
 /// over the roots of the representatives' degrees.
 fn spectrum(job: &Job<'_>, links: &Graph, k: usize) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let p = links.n_cols;

@@ -17,7 +17,7 @@ use crate::table::Table;
 /// Rows in a block.
 pub const BLOCK: usize = 128;
 
-/// Points (anchors, centres) made ready for products with the rows of a table.
+/// Points (anchors, centers) made ready for products with the rows of a table.
 pub struct Points {
     /// M × d, row-major, scaled space.
     pub values: Vec<f64>,

@@ -14,14 +14,14 @@ use crate::parallel::Context;
 use crate::random::{self, Stream};
 use crate::table::{Gathered, Table};
 
-/// How the centres start.
+/// How the centers start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seeding {
     /// Distinct random rows.
     Rows,
-    /// k-means++: rows far from the centres chosen so far are likelier.
+    /// k-means++: rows far from the centers chosen so far are likelier.
     PlusPlus,
-    /// The same with several draws for every centre, of which the best is kept.
+    /// The same with several draws for every center, of which the best is kept.
     Greedy,
 }
 
@@ -34,9 +34,9 @@ pub struct Schedule {
     pub iterations: usize,
     /// Number of starts; the best is kept.
     pub restarts: usize,
-    /// Rows per centre of the sample that the restarts run on; `None` takes all.
+    /// Rows per center of the sample that the restarts run on; `None` takes all.
     pub rows_per_restart: Option<usize>,
-    /// Rows per centre that the best of them is iterated on; `None` takes all.
+    /// Rows per center that the best of them is iterated on; `None` takes all.
     pub rows_per_center: Option<usize>,
     /// Iterations on those.
     pub more_iterations: usize,
@@ -49,7 +49,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Random rows as centres, all rows in every iteration, one start; how many is for the caller to say.
+    /// Random rows as centers, all rows in every iteration, one start; how many is for the caller to say.
     pub const ALL_ROWS: Self = Self {
         seeding: Seeding::Rows,
         iterations: 0,
@@ -74,8 +74,8 @@ pub struct Centers {
     pub plain: f64,
 }
 
-/// One pass over the rows: the nearest centre of each with the squared distance to it, and the sums that
-/// the next centres are made of.
+/// One pass over the rows: the nearest center of each with the squared distance to it, and the sums that
+/// the next centers are made of.
 struct Pass {
     nearest: Vec<(u32, f64)>,
     inertia: f64,
@@ -135,7 +135,7 @@ impl Sample<'_> {
     }
 }
 
-/// Finds `k` centres; there must be at least `k` rows.
+/// Finds `k` centers; there must be at least `k` rows.
 pub fn fit(
     rows: &Weighted<'_, '_>,
     k: usize,
@@ -253,7 +253,7 @@ fn lloyd(
     Ok(centers)
 }
 
-/// Nearest centre of every row; ties go to the lower index.
+/// Nearest center of every row; ties go to the lower index.
 pub fn assign(
     table: &Table<'_>,
     points: &Points,
@@ -272,7 +272,7 @@ pub fn assign(
     Ok(labels)
 }
 
-/// Assigns all rows and sums them up by centre, in one reading of the rows.
+/// Assigns all rows and sums them up by center, in one reading of the rows.
 fn pass(
     rows: &Weighted<'_, '_>,
     points: &Points,
@@ -316,7 +316,7 @@ fn pass(
     Ok(Pass { nearest, inertia, sums, weights })
 }
 
-/// Gives every empty cluster the row that is farthest from its centre.
+/// Gives every empty cluster the row that is farthest from its center.
 fn fill_empty(
     rows: &Weighted<'_, '_>,
     nearest: &[(u32, f64)],
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_go_to_their_nearest_centre() {
+    fn rows_go_to_their_nearest_center() {
         let (n, d, m) = (300, 5, 17);
         let x = Stream::new(1).values(n * d);
         let centers = Stream::new(2).values(m * d);
@@ -412,7 +412,7 @@ mod tests {
         let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
         let rows = Weighted { table: &table, weights: &weights, keys: &keys };
         let context = Context::new(2, &Silent).unwrap();
-        // All centres but one far away: all but one are empty at first.
+        // All centers but one far away: all but one are empty at first.
         let mut values = vec![50.0; k * d];
         values[..d].fill(0.0);
         let mut centers = Centers { values, inertia: f64::INFINITY, plain: f64::INFINITY };

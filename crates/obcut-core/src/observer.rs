@@ -26,13 +26,13 @@ pub enum Stage {
     Spectrum,
     /// k-means on an embedding.
     KMeans,
-    /// Building the model and labelling the rows with it.
+    /// Building the model and labeling the rows with it.
     Finish,
     /// Clustering resamples, where the stability of the clusters is asked for.
     Stability,
     /// The first reading of a large table.
     Scan,
-    /// Labelling a large table, and bettering the rule that labels it.
+    /// Labeling a large table, and bettering the rule that labels it.
     Round,
 }
 

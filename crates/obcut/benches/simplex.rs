@@ -37,14 +37,14 @@ struct Data {
 }
 
 fn letters(n: usize, d: usize, n_anchors: usize, noise: f64, numbers: &mut Numbers) -> Data {
-    let centres: Vec<Vec<f64>> =
+    let centers: Vec<Vec<f64>> =
         (0..26).map(|_| (0..d).map(|_| 7.5 + 2.0 * numbers.normal()).collect()).collect();
     let groups: Vec<usize> = (0..n).map(|_| numbers.below(26)).collect();
     let mut rows: Vec<Vec<f64>> = groups
         .iter()
         .map(|&g| {
-            let centre = &centres[g];
-            centre.iter().map(|c| (c + noise * numbers.normal()).round().clamp(0.0, 15.0)).collect()
+            let center = &centers[g];
+            center.iter().map(|c| (c + noise * numbers.normal()).round().clamp(0.0, 15.0)).collect()
         })
         .collect();
     for j in 0..d {
@@ -123,7 +123,7 @@ impl Data {
         Gram::new(g, m, 0.0)
     }
 
-    /// f = 2A'x + lambda q with a q that favours a few anchors per group.
+    /// f = 2A'x + lambda q with a q that favors a few anchors per group.
     fn linear_terms(&self, lambda: f64) -> Vec<Vec<f64>> {
         let m = self.anchors.len();
         let mut numbers = Numbers(1);

@@ -18,13 +18,13 @@ pub struct KMeansParams {
     pub n_clusters: usize,
     /// What is done to the features first; [`Scale::None`] unless set.
     pub scale: Scale,
-    /// Whether the centres start by k-means++ rather than from random rows.
+    /// Whether the centers start by k-means++ rather than from random rows.
     pub plus_plus: bool,
     /// Lloyd iterations at most.
     pub max_iter: usize,
     /// Starts of which the best is kept.
     pub n_init: usize,
-    /// Rows per centre that the iterations run on before three on all rows; `None` takes all.
+    /// Rows per center that the iterations run on before three on all rows; `None` takes all.
     pub rows_per_center: Option<usize>,
     /// An iteration that lowers the inertia by less than this part of it is the last.
     pub tol: f64,
@@ -54,7 +54,7 @@ impl KMeansParams {
 /// The result of [`k_means`].
 #[derive(Clone, Debug)]
 pub struct KMeansFit {
-    /// The nearest centre of every row.
+    /// The nearest center of every row.
     pub labels: Vec<u32>,
     /// k × d, row after row, in the units of the data (of unit rows, on their scale).
     pub centers: Vec<f64>,
@@ -135,7 +135,7 @@ mod tests {
         let (one, three) = (of(1), of(3));
         assert_eq!((&one.labels, &one.centers), (&three.labels, &three.centers));
         assert!(nmi(&one.labels, &blobs.labels, Average::Max).unwrap() > 0.99);
-        // A centre is the mean of its rows.
+        // A center is the mean of its rows.
         let mut sums = [0.0; 20];
         let mut counts = [0.0; 4];
         for (i, &l) in one.labels.iter().enumerate() {

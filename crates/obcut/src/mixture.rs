@@ -46,7 +46,7 @@ pub(crate) struct GaussianMixture {
 /// MixtureSums over rows, each counted by its share in every cluster.
 struct MixtureSums {
     mass: Vec<f64>,
-    /// k × d, of the differences from the centres.
+    /// k × d, of the differences from the centers.
     first: Vec<f64>,
     /// k × d × d, lower triangles, of their products.
     second: Vec<f64>,
@@ -75,7 +75,7 @@ impl MixtureSums {
         self.likelihood += other.likelihood;
     }
 
-    /// Counts a row, given as its difference from the centre of cluster `j`.
+    /// Counts a row, given as its difference from the center of cluster `j`.
     fn count(&mut self, j: usize, mass: f64, difference: &[f64]) {
         let d = difference.len();
         self.mass[j] += mass;
@@ -148,7 +148,7 @@ impl GaussianMixture {
         Ok(Some(mixture))
     }
 
-    /// The likeliest mixture of sums about some centres.
+    /// The likeliest mixture of sums about some centers.
     fn maximise(sums: &MixtureSums, centers: &[f64], d: usize, row_weight: f64) -> Option<Self> {
         let k = sums.mass.len();
         let total: f64 = sums.mass.iter().sum();
@@ -281,7 +281,7 @@ impl MixtureWork {
     }
 }
 
-/// The sums of all rows about some centres, each row in its own cluster.
+/// The sums of all rows about some centers, each row in its own cluster.
 fn by_labels(
     rows: &Weighted<'_, '_>,
     labels: &[u32],
@@ -396,7 +396,7 @@ mod tests {
         sums.iter().enumerate().map(|(at, sum)| sum / counts[at / d]).collect()
     }
 
-    /// Round groups whose centres are about four deviations apart.
+    /// Round groups whose centers are about four deviations apart.
     fn overlapping(data: &synthetic::Labelled, d: usize, k: usize) -> Vec<f64> {
         let mut x = values(data);
         let centers = centers(&x, &data.labels, d, k);
@@ -503,7 +503,7 @@ mod tests {
         let data = synthetic::blobs(2000, 2, 4, 1.0, 1);
         let x = overlapping(&data, 2, 4);
         with_rows(&x, 2, &[1.0; 2000], |rows, context| {
-            // Every row starts with the nearest of four centres that are off by a deviation.
+            // Every row starts with the nearest of four centers that are off by a deviation.
             let centers = centers(&x, &data.labels, 2, 4);
             let distance = |row: &[f64], j: usize| {
                 let shift = if j.is_multiple_of(2) { 1.0 } else { -1.0 };

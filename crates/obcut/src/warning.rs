@@ -118,7 +118,7 @@ pub enum Warning {
     )]
     Prototypes,
     /// The rule for new rows differs from the learned labels.
-    #[error("{:.0} % of the learned labels do not follow from the first anchors, so new rows are labelled by a rule that differs there; `learn=nothing` gives labels that generalize", 100.0 * share)]
+    #[error("{:.0} % of the learned labels do not follow from the first anchors, so new rows are labeled by a rule that differs there; `learn=nothing` gives labels that generalize", 100.0 * share)]
     RuleDiffers {
         /// Share of the distinct rows.
         share: f64,

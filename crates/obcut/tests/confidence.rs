@@ -34,7 +34,7 @@ fn noisy_blobs(
 ) -> (Vec<f64>, Vec<bool>) {
     let mut draw = Draw(seed);
     let n_noise = (n as f64 * noise) as usize;
-    // Centres that are not closer than ten deviations.
+    // Centers that are not closer than ten deviations.
     let mut centers: Vec<Vec<f64>> = Vec::new();
     while centers.len() < k {
         let center: Vec<f64> = (0..d).map(|_| 20.0 * draw.uniform()).collect();

@@ -214,7 +214,7 @@ fn integer_weights_equal_copies_and_zero_means_absent() {
             let expected: Vec<u32> = copies.iter().map(|&i| weighted.labels()[i]).collect();
             assert_eq!(plain.labels(), expected, "{graph}");
             assert_eq!(plain.model().cluster_sizes(), weighted.model().cluster_sizes());
-            // Absent rows are labelled like new ones.
+            // Absent rows are labeled like new ones.
             let all = plain
                 .model()
                 .on(&data.matrix.samples().unwrap())
@@ -466,7 +466,7 @@ fn a_small_group_that_nothing_links_to_the_rest_is_a_cluster_on_every_graph() {
 
 #[test]
 fn gaussian_groups_that_touch_are_separated_by_their_mixture() {
-    // 1,900 and 100 rows, centres 5 deviations apart; the second group is narrow in one direction.
+    // 1,900 and 100 rows, centers 5 deviations apart; the second group is narrow in one direction.
     let mut random = common::Numbers(11);
     let mut normal = || {
         let (u, v) = (random.unit().max(1e-12), random.unit());

@@ -1,4 +1,4 @@
-//! Symmetric sparse affinities between rows, and the spectrum of their normalised form S.
+//! Symmetric sparse affinities between rows, and the spectrum of their normalized form S.
 //!
 //! The solver is given a power of (1 + S) / 2 rather than S: it has the same vectors in the same
 //! order, no negative eigenvalues, and those near 1, which lie close together in weak graphs, are
@@ -62,7 +62,7 @@ impl Affinity {
         stream: Stream,
         context: &Context<'_>,
     ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-        let graph = self.normalised();
+        let graph = self.normalized();
         let n = graph.n_rows();
         let count = count.min(n);
         let check = || context.check();
@@ -80,7 +80,7 @@ impl Affinity {
     }
 
     /// D^-1/2 W D^-1/2.
-    fn normalised(&self) -> Graph {
+    fn normalized(&self) -> Graph {
         let scale: Vec<f64> =
             self.degrees().iter().map(|degree| 1.0 / (degree + EPSILON).sqrt()).collect();
         let mut graph = self.graph.clone();
@@ -196,7 +196,7 @@ mod tests {
         for (n, count) in [(60, 5), (800, 6)] {
             let affinity = Affinity::of_links(&links(n, 5, 4));
             let (values, vectors) = affinity.largest(count, Stream::new(1), &context).unwrap();
-            let graph = affinity.normalised();
+            let graph = affinity.normalized();
             let (all, _) = symmetric_eigen(&dense(&graph), n).unwrap();
             let image = times(&graph, &vectors, count, &context).unwrap();
             for j in 0..count {

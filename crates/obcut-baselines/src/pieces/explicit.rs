@@ -1,4 +1,4 @@
-//! The normalised cut of a graph whose weights are products of explicit features.
+//! The normalized cut of a graph whose weights are products of explicit features.
 //!
 //! With Φ (N × F) the features and s their sum, degrees are Φs and the eigenvectors of D^-1/2 ΦΦ' D^-1/2
 //! are left singular vectors of D^-1/2 Φ. The N × N graph is never built: features are made anew for
@@ -68,7 +68,7 @@ pub(crate) struct Task {
     pub stream: Stream,
 }
 
-/// The leading eigenvectors of the normalised graph.
+/// The leading eigenvectors of the normalized graph.
 pub(crate) struct Cut<T> {
     /// Eigenvalues, descending, without those that are noise: at least one.
     pub values: Vec<f64>,
@@ -112,7 +112,7 @@ pub(crate) fn memory(n: usize, width: usize, count: usize, run: &Run) -> f64 {
     8.0 * (matrix + 2.0 * block_size(width as usize) as f64 * threads + n * (2.0 * count + 4.0))
 }
 
-/// The leading eigenvectors of the normalised graph.
+/// The leading eigenvectors of the normalized graph.
 pub(crate) fn cut<T: Precision>(
     features: &impl Features,
     task: Task,

@@ -340,7 +340,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_gram_of_the_rows_is_the_normalised_graph() {
+    fn the_gram_of_the_rows_is_the_normalized_graph() {
         let context = Context::new(2, &Silent).unwrap();
         let (n, width) = (MOST_ROWS + 9, 4);
         let features = given(n, width);

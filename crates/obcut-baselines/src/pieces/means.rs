@@ -1,8 +1,8 @@
 //! The two flavours of k-means that the references use, on one engine.
 //!
-//! "Lite": distinct random rows as first centres, restarts judged by plain distances. "Plus plus": k-means++,
+//! "Lite": distinct random rows as first centers, restarts judged by plain distances. "Plus plus": k-means++,
 //! restarts judged by squared distances. In both an empty cluster takes the row that is farthest from its
-//! centre. With fewer distinct rows than clusters some labels stay unused.
+//! center. With fewer distinct rows than clusters some labels stay unused.
 
 use obcut::{DenseRef, Error, Stage};
 use obcut_core::kmeans::{self, Schedule, Seeding, Weighted};
@@ -39,7 +39,7 @@ impl Flavour {
     }
 }
 
-/// Centres (k × d) of the rows of a table.
+/// Centers (k × d) of the rows of a table.
 pub(crate) fn centers(
     table: &Table<'_>,
     k: usize,

@@ -1,4 +1,4 @@
-//! Natural neighbours, the density that goes with them, and the cores of the data.
+//! Natural neighbors, the density that goes with them, and the cores of the data.
 //!
 //! D. Cheng, S. Zhang and J. Huang, "Dense members of local cores-based density peaks clustering
 //! algorithm", Knowledge-Based Systems 2020 (local cores); D. Cheng, Q. Zhu, J. Huang, Q. Wu and L.
@@ -10,18 +10,18 @@ use obcut_core::table::Table;
 
 use obcut_core::knn::{self, Measure, Neighbor};
 
-/// Neighbours that are looked up first.
+/// Neighbors that are looked up first.
 const FIRST: usize = 64;
 /// Part of the largest sum of distances that all sums reach at least.
 const FLOOR: f64 = 1e-12;
 
-/// Natural neighbours and densities of all rows.
+/// Natural neighbors and densities of all rows.
 pub(crate) struct Natural {
-    /// Rounds until every row is a neighbour of another, or no more become one.
+    /// Rounds until every row is a neighbor of another, or no more become one.
     pub rounds: usize,
-    /// How often a row is among the neighbours of others.
+    /// How often a row is among the neighbors of others.
     pub popularity: Vec<u32>,
-    /// Neighbours of every row, nearest first: as many as its popularity, and at least `rounds`.
+    /// Neighbors of every row, nearest first: as many as its popularity, and at least `rounds`.
     pub lists: Vec<Vec<u32>>,
     pub density: Vec<f64>,
 }
@@ -32,7 +32,7 @@ impl Natural {
         16.0 * (n * 2 * FIRST) as f64 + 100.0 * n as f64 + knn::search_bytes(n, d, most)
     }
 
-    /// Looks up as many neighbours as it takes.
+    /// Looks up as many neighbors as it takes.
     pub fn find(table: &Table<'_>, context: &Context<'_>) -> Result<Self, Error> {
         let all = table.n().saturating_sub(1);
         let mut count = FIRST.min(all);
@@ -49,7 +49,7 @@ impl Natural {
             let rows: Vec<u32> = list[..kept].iter().map(|entry| entry.1).collect();
             (rows, list.iter().take(most).map(|entry| entry.0.sqrt()).sum::<f64>())
         };
-        // The most popular row may need more neighbours than told the rounds.
+        // The most popular row may need more neighbors than told the rounds.
         let kept = if most <= count {
             found.iter().enumerate().map(|(i, list)| keep(i, list)).collect()
         } else {
@@ -71,7 +71,7 @@ impl Natural {
         order
     }
 
-    /// The densest of a row and its first `count` neighbours; the row itself, then the nearer, on
+    /// The densest of a row and its first `count` neighbors; the row itself, then the nearer, on
     /// ties.
     fn densest(&self, i: usize, count: usize) -> usize {
         let mut best = i;
@@ -85,7 +85,7 @@ impl Natural {
 
     /// The local core that represents every row.
     ///
-    /// By falling density, the densest of a row and as many neighbours as it is popular becomes a
+    /// By falling density, the densest of a row and as many neighbors as it is popular becomes a
     /// core unless it has one, and its core represents those of them that have none, or one that is
     /// farther away. A core stays one: none is nearer to it than itself.
     pub fn local_cores(&self, table: &Table<'_>, context: &Context<'_>) -> Result<Vec<u32>, Error> {
@@ -113,7 +113,7 @@ impl Natural {
         Ok(core.iter().enumerate().map(|(i, c)| c.map_or(i as u32, |c| c.0)).collect())
     }
 
-    /// The density peak that every row leads to, by way of the densest of the neighbours.
+    /// The density peak that every row leads to, by way of the densest of the neighbors.
     pub fn peaks(&self) -> Vec<u32> {
         let mut peak: Vec<u32> = (0..self.density.len() as u32).collect();
         for i in self.by_density() {
@@ -147,7 +147,7 @@ mod tests {
     use obcut::Scale;
 
     #[test]
-    fn neighbours_densities_and_cores_agree_with_the_reference() {
+    fn neighbors_densities_and_cores_agree_with_the_reference() {
         let Some((matrix, _)) = subset("PenDigits", 16) else { return };
         with_job(&matrix, 10, Scale::None, true, |job| {
             let natural = Natural::find(job.table, job.context)?;

@@ -5,7 +5,7 @@
 //! | B: b_ij ~ d_(s+1) - d_(j) over the s nearest other rows, squared distances | [`links`] | N × N |
 //! | W = diag(w) B + B' diag(w) | [`symmetric`] | N × N |
 //!
-//! The weights are the closed form of the distance graph (`GraphKind::Distance` in `obcut`). A neighbour that is
+//! The weights are the closed form of the distance graph (`GraphKind::Distance` in `obcut`). A neighbor that is
 //! as far as the first one left out gets no weight, so ties at the border do not matter.
 
 use super::Graph;
@@ -37,21 +37,21 @@ const DEGREES: (f64, f64) = (4.0, 40.0);
 /// The nearest other rows of every row.
 #[derive(Clone, Debug)]
 pub struct Neighbors {
-    /// Neighbours of a row.
+    /// Neighbors of a row.
     pub count: usize,
     /// N × count squared distances and rows, the nearest first.
     pub lists: Vec<knn::Neighbor>,
 }
 
 impl Neighbors {
-    /// The exact neighbours of all rows of a table.
+    /// The exact neighbors of all rows of a table.
     pub fn exact(table: &Table<'_>, count: usize, context: &Context<'_>) -> Result<Self, Error> {
         let count = count.min(table.n().saturating_sub(1));
         let lists = knn::nearest(table, count, context)?.concat();
         Ok(Self { count, lists })
     }
 
-    /// Nearly all neighbours of all rows of a large table, see [`knn::nearest_by_cells`].
+    /// Nearly all neighbors of all rows of a large table, see [`knn::nearest_by_cells`].
     pub fn by_cells(
         table: &Table<'_>,
         keys: &[u64],
@@ -63,7 +63,7 @@ impl Neighbors {
         Ok(Self { count, lists: found.lists })
     }
 
-    /// The nearest `count` of the neighbours.
+    /// The nearest `count` of the neighbors.
     pub fn first(&self, count: usize) -> Self {
         let count = count.min(self.count);
         let lists = (0..self.n()).flat_map(|i| &self.of(i)[..count]).copied().collect();
@@ -196,7 +196,7 @@ pub struct RowSpectrum {
     pub q: usize,
 }
 
-/// The `q` leading eigenvectors of the normalised graph.
+/// The `q` leading eigenvectors of the normalized graph.
 ///
 /// `start` holds vectors near those of the random walk on the graph (N × count, row-major), or none.
 pub fn spectrum(
@@ -262,7 +262,7 @@ pub fn spectrum(
     Ok(RowSpectrum { vectors, q })
 }
 
-/// The normalised matrix of a graph, A = D^-1/2 W D^-1/2.
+/// The normalized matrix of a graph, A = D^-1/2 W D^-1/2.
 struct Walk<'g> {
     graph: &'g Graph,
     scale: &'g [f64],
@@ -396,7 +396,7 @@ mod tests {
         let near = Neighbors { count: 3, lists: lists.to_vec() };
         let graph = links(&near, 2);
         assert_eq!(graph.row(0), (&[1u32, 2][..], &[0.6, 0.4][..]));
-        // The second neighbour is as far as the first that is left out.
+        // The second neighbor is as far as the first that is left out.
         assert_eq!(graph.row(1), (&[0u32][..], &[1.0][..]));
         let w = symmetric(&graph, &[1.0, 2.0, 1.0], &[(1, 2, 0.5)]);
         for i in 0..3 {

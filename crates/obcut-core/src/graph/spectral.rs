@@ -1,6 +1,6 @@
 //! The spectral start: transfer cut on the anchors, embedding of the samples, k-means.
 //!
-//! The samples' normalised cut problem on B has the same spectrum as the M × M matrix
+//! The samples' normalized cut problem on B has the same spectrum as the M × M matrix
 //! D^-1/2 (B' D_N^-1 B) D^-1/2 of the anchors, so only that one is factored. Rows of the embedding
 //! are scaled to unit length before k-means.
 //!

@@ -191,7 +191,7 @@ fn nearest_elsewhere(
 impl Tree {
     /// The minimum spanning tree of the graph of nearest rows and the bridges between its components.
     /// With `core` greater than 0 an edge is as long as the distance of its ends to their `core`-th
-    /// neighbours at least (mutual reachability): sparse rows do not chain clusters together.
+    /// neighbors at least (mutual reachability): sparse rows do not chain clusters together.
     pub fn new(near: &Neighbors, bridges: &[Edge], core: usize) -> Self {
         let n = near.n();
         let reach = |i: u32| match core.min(near.count) {
@@ -543,7 +543,7 @@ mod tests {
     #[test]
     fn the_tree_is_as_short_as_that_of_all_distances() {
         let x = Stream::new(1).values(400);
-        // Few neighbours leave components that bridges join.
+        // Few neighbors leave components that bridges join.
         for count in [2, 12] {
             let length = with_tree(&x, 2, count, |t| t.edges.iter().map(|e| e.length).sum::<f64>());
             let plain = plain_length(&x, 2);

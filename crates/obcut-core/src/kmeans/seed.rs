@@ -1,4 +1,4 @@
-//! First centres by k-means++: rows far from those chosen so far are likelier.
+//! First centers by k-means++: rows far from those chosen so far are likelier.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ fn ring(first: &mut SeedClock, u: f64, mass: f64, (key, row): (u64, u32)) {
     }
 }
 
-/// A centre twice as far from the nearest one of a row as the row is, and by this part more, cannot be nearer:
+/// A center twice as far from the nearest one of a row as the row is, and by this part more, cannot be nearer:
 /// by the triangle inequality, and in spite of rounding.
 const BEYOND: f64 = 1.0 + 1e-6;
 
@@ -41,7 +41,7 @@ pub(super) fn plus_plus(
     context: &Context<'_>,
 ) -> Result<Vec<u32>, Error> {
     let (n, d) = (rows.table.n(), rows.table.d());
-    // The squared distance to the nearest centre, and which one it is.
+    // The squared distance to the nearest center, and which one it is.
     let mut nearest = vec![(f64::INFINITY, 0u32); n];
     let mut chosen = vec![first_row(rows, stream)];
     let mut centers: Vec<f64> = Vec::new();
@@ -74,7 +74,7 @@ fn first_row(rows: &Weighted<'_, '_>, stream: Stream) -> u32 {
         .expect("at least one row") as u32
 }
 
-/// Any row that is not chosen yet, when every row coincides with a centre at working precision.
+/// Any row that is not chosen yet, when every row coincides with a center at working precision.
 fn free_row(rows: &Weighted<'_, '_>, chosen: &[u32]) -> u32 {
     let taken: std::collections::HashSet<u32> = chosen.iter().copied().collect();
     let n = rows.table.n() as u32;
@@ -82,7 +82,7 @@ fn free_row(rows: &Weighted<'_, '_>, chosen: &[u32]) -> u32 {
     free.unwrap_or(0)
 }
 
-/// k-means++ with 2 + ln k draws for every centre: the one that leaves the least is kept, as
+/// k-means++ with 2 + ln k draws for every center: the one that leaves the least is kept, as
 /// scikit-learn does.
 pub(super) fn greedy(
     rows: &Weighted<'_, '_>,
@@ -129,7 +129,7 @@ pub(super) fn greedy(
     Ok(chosen)
 }
 
-/// Weighted sums of the squared distances to the nearest centre if one of some more were taken in.
+/// Weighted sums of the squared distances to the nearest center if one of some more were taken in.
 fn left_by(
     rows: &Weighted<'_, '_>,
     centers: &[f64],
@@ -158,7 +158,7 @@ fn left_by(
     }))
 }
 
-/// Takes one more centre into the squared distances to the nearest.
+/// Takes one more center into the squared distances to the nearest.
 fn nearer(
     rows: &Weighted<'_, '_>,
     center: &[f64],
@@ -179,8 +179,8 @@ fn nearer(
     Ok(())
 }
 
-/// The row of a range whose clock rings first, after the distances to the nearest centre have taken in
-/// one more centre. It leaves alone what is within reach, a squared distance, of one of those before.
+/// The row of a range whose clock rings first, after the distances to the nearest center have taken in
+/// one more center. It leaves alone what is within reach, a squared distance, of one of those before.
 fn first_clock(
     rows: &Weighted<'_, '_>,
     range: Range<usize>,

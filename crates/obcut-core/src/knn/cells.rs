@@ -1,9 +1,9 @@
-//! The nearest neighbours of all rows of a large table, through cells of near rows.
+//! The nearest neighbors of all rows of a large table, through cells of near rows.
 //!
-//! Rows are grouped into cells around centres, and a row is compared with the rows of the cells whose
-//! centres are nearest to it. How many cells that takes is measured: for a sample of the rows the exact
-//! neighbours are found, and the ranks of their cells say how many cells must be searched so that
-//! [`RECALL`] of all neighbours are among them.
+//! Rows are grouped into cells around centers, and a row is compared with the rows of the cells whose
+//! centers are nearest to it. How many cells that takes is measured: for a sample of the rows the exact
+//! neighbors are found, and the ranks of their cells say how many cells must be searched so that
+//! [`RECALL`] of all neighbors are among them.
 
 use super::candidates::{Candidates, order, scan};
 use super::stretches::cells;
@@ -14,7 +14,7 @@ use crate::parallel::Context;
 use crate::random::{Stream, choose};
 use crate::table::Table;
 
-/// Share of the true neighbours that must be found in the sample.
+/// Share of the true neighbors that must be found in the sample.
 const RECALL: f64 = 0.993;
 /// Rows of the sample.
 const SAMPLE: usize = 512;
@@ -26,9 +26,9 @@ const CHUNK: usize = 4096;
 /// What a search through cells found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Neighbours of all rows, `count` for each, the nearest first.
+    /// Neighbors of all rows, `count` for each, the nearest first.
     pub lists: Vec<Neighbor>,
-    /// Share of the true neighbours of a sample of rows that were found.
+    /// Share of the true neighbors of a sample of rows that were found.
     pub recall: f64,
     /// Share of the rows that a row was compared with.
     pub compared: f64,
@@ -50,7 +50,7 @@ pub fn nearest_by_cells(
     for (c, rows) in members.iter().enumerate() {
         rows.iter().for_each(|&i| cell_of[i as usize] = c as u32);
     }
-    // The sample, and how far down a row's list of cells its neighbours are.
+    // The sample, and how far down a row's list of cells its neighbors are.
     let mut sample = choose(keys, SAMPLE.min(n), Stream::new(0).named("recall"));
     sample.sort_unstable();
     let exact = groups(table, &sample, count, context, &|_, list: &[Neighbor]| list.to_vec())?;

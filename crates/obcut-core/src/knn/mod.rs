@@ -1,4 +1,4 @@
-//! The exact nearest neighbours of all rows.
+//! The exact nearest neighbors of all rows.
 //!
 //! Parts of the rows meet in pairs, as in a tournament: a product of two rows serves both of them, and
 //! no two threads have the same part at once. Parts are of near rows and meet themselves first, so that
@@ -45,7 +45,7 @@ const ROWS: usize = 1024;
 /// Squared distance and row.
 pub type Neighbor = (f64, u32);
 
-/// Bytes that a search for `count` neighbours holds beside its result.
+/// Bytes that a search for `count` neighbors holds beside its result.
 pub fn search_bytes(n: usize, d: usize, count: usize) -> f64 {
     let kept = (count + SLACK).min(n);
     let rows = if is_tournament(n, kept) { n } else { group_len(n, kept) };

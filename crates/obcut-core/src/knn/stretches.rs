@@ -11,7 +11,7 @@ use crate::table::Table;
 
 /// Stretches at most.
 const MOST: usize = 1024;
-/// Rows per stretch that their centres are found from, and iterations.
+/// Rows per stretch that their centers are found from, and iterations.
 const SAMPLE: usize = 32;
 const ITERATIONS: usize = 10;
 
@@ -24,7 +24,7 @@ pub fn stretches(
     Ok(cells(table, len, context)?.0)
 }
 
-/// The same with the centres that the rows of a stretch are nearest to.
+/// The same with the centers that the rows of a stretch are nearest to.
 pub fn cells(
     table: &Table<'_>,
     len: usize,
@@ -62,7 +62,7 @@ pub fn cells(
     Ok((stretches, ordered))
 }
 
-/// Where centres stand when after each comes the nearest of those that are left.
+/// Where centers stand when after each comes the nearest of those that are left.
 fn places(centers: &[f64], d: usize) -> Vec<usize> {
     let center = |c: usize| &centers[c * d..(c + 1) * d];
     let mut left: Vec<usize> = (1..centers.len() / d).collect();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn centres_follow_each_other_by_distance() {
+    fn centers_follow_each_other_by_distance() {
         assert_eq!(places(&[0.0, 9.0, 1.0, 5.0], 1), [0, 3, 1, 2]);
     }
 }

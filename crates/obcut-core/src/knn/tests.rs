@@ -11,7 +11,7 @@ pub(super) struct Job<'j, 'a> {
     pub context: &'j Context<'j>,
 }
 
-/// Runs `work` on a matrix, scaled as asked and not centred.
+/// Runs `work` on a matrix, scaled as asked and not centerd.
 pub(super) fn with_job<R: Send>(
     matrix: &Matrix,
     scale: Scale,
@@ -124,14 +124,14 @@ fn a_union_holds_every_edge_both_ways_and_once() {
 }
 
 #[test]
-fn a_single_row_has_no_neighbours() {
+fn a_single_row_has_no_neighbors() {
     let matrix = Matrix::Dense64 { values: vec![1.0, 2.0], n_rows: 1, n_cols: 2 };
     let found = with_job(&matrix, Scale::None, |j| nearest(j.table, 5, j.context));
     assert_eq!(found, vec![Vec::new()]);
 }
 
 #[test]
-fn a_search_through_cells_finds_nearly_all_neighbours() {
+fn a_search_through_cells_finds_nearly_all_neighbors() {
     let (n, d, count) = (6000, 8, 11);
     let values: Vec<f64> = Stream::new(9).values(n * d);
     let matrix = Matrix::Dense64 { values, n_rows: n, n_cols: d };
@@ -146,7 +146,7 @@ fn a_search_through_cells_finds_nearly_all_neighbours() {
         assert!(recall >= 0.99, "{recall}");
         assert!((recall - found.recall).abs() < 0.01, "{recall} {}", found.recall);
         assert!(found.compared < 0.9, "{}", found.compared);
-        // Lists are sorted, and no row is its own neighbour.
+        // Lists are sorted, and no row is its own neighbor.
         for (i, list) in found.lists.chunks_exact(count).enumerate() {
             assert!(list.is_sorted_by(|a, b| order(a, b).is_le()));
             assert!(list.iter().all(|e| e.1 as usize != i));

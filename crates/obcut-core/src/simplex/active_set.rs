@@ -240,7 +240,7 @@ impl ActiveSet {
                 self.b.push(w);
             }
         }
-        self.normalise();
+        self.normalize();
         self.set_residual(problem);
         self.aim_at_even_residual();
     }
@@ -279,7 +279,7 @@ impl ActiveSet {
                     }
                 }
             }
-            self.normalise();
+            self.normalize();
             self.set_residual(problem);
             let (mean, uneven, diagonal) = self.inspect(problem);
             let scale = spread + diagonal;
@@ -305,7 +305,7 @@ impl ActiveSet {
             moving = true;
         }
         // Out of patience, perhaps in the middle of a move: the row is feasible and no worse.
-        self.normalise();
+        self.normalize();
         self.set_residual(problem);
         (self.reached(problem), 2.0 * largest + self.inspect(problem).2)
     }
@@ -407,7 +407,7 @@ impl ActiveSet {
     }
 
     #[inline(always)]
-    fn normalise(&mut self) {
+    fn normalize(&mut self) {
         let total: f64 = self.b.iter().sum();
         if total != 1.0 {
             let inverse = 1.0 / total;

@@ -1,4 +1,4 @@
-//! A map of the rows, for pictures: a disc for every cluster, on a circle, neighbours side by side.
+//! A map of the rows, for pictures: a disc for every cluster, on a circle, neighbors side by side.
 //!
 //! Anchors lie in the disc of their cluster, along the two main directions in which its anchors differ. A row
 //! lies at the mean of its anchors, weighted by its links: well inside a disc when its cluster is
@@ -13,7 +13,7 @@ use obcut_core::linalg::simd::squared_distance;
 use obcut_core::linalg::{eigen, factor};
 use obcut_core::random::Stream;
 
-/// Part of the way to the neighbouring disc that a disc fills.
+/// Part of the way to the neighboring disc that a disc fills.
 const FILL: f64 = 0.8;
 
 impl Prediction<'_> {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_get_discs_and_neighbours_lie_side_by_side() {
+    fn clusters_get_discs_and_neighbors_lie_side_by_side() {
         // Four clusters on a line, in mixed order; each of five anchors.
         let at = [0.0, 20.0, 10.0, 30.0];
         let (mut anchors, mut labels) = (Vec::new(), Vec::new());

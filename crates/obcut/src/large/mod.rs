@@ -2,7 +2,7 @@
 //!
 //! A table with many more rows than a graph needs to show its clusters is clustered by its *core*, distinct
 //! rows chosen by a hash of their content, and then all rows take part: round by round they are
-//! labelled by the rule of the cut, and the rule is made anew from all labels, until that would hardly
+//! labeled by the rule of the cut, and the rule is made anew from all labels, until that would hardly
 //! change the core any more.
 //! What is known of a row fits into the pass that reads it, so nothing grows with N but the labels.
 //!
@@ -300,7 +300,7 @@ impl OutOfCoreFit {
     /// Takes what a pass over all rows found.
     ///
     /// # Errors
-    /// When the rows cannot be used, or a factorisation fails.
+    /// When the rows cannot be used, or a factorization fails.
     pub fn take(&mut self, partial: Partial) -> Result<(), Error> {
         self.state.passes += 1;
         let step = std::mem::replace(&mut self.state.step, Step::Failed);
@@ -323,7 +323,7 @@ impl OutOfCoreFit {
             (
                 Step::LabelPass { task: Task(TaskKind::LabelPass(task)), before, is_last },
                 PassResult::LabelPass(round),
-            ) => self.labelled(*task, before, is_last, &round)?,
+            ) => self.labeled(*task, before, is_last, &round)?,
             _ => return Err(mixed()),
         };
         Ok(())
@@ -407,7 +407,7 @@ impl OutOfCoreFit {
         Ok(())
     }
 
-    fn labelled(
+    fn labeled(
         &mut self,
         task: LabelPassTask,
         before: Option<DecisionRule>,

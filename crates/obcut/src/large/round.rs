@@ -1,4 +1,4 @@
-//! A round: all rows are labelled by the rule, and what the next rule is made of is added up.
+//! A round: all rows are labeled by the rule, and what the next rule is made of is added up.
 
 use std::ops::Range;
 

@@ -22,7 +22,7 @@ use contingency::CountCells;
 /// The four scores of one clustering.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Scores {
-    /// Normalised mutual information, over the larger of the two entropies.
+    /// Normalized mutual information, over the larger of the two entropies.
     pub nmi: f64,
     /// Share of samples whose cluster is matched with their class, under the best matching.
     pub acc: f64,

@@ -1,4 +1,4 @@
-//! Normalised mutual information, with natural logarithms.
+//! Normalized mutual information, with natural logarithms.
 
 use super::contingency::CountCells;
 

@@ -15,7 +15,7 @@ impl Lcg {
 }
 
 /// Labels of `k` clusters that follow `c` classes in `agree` of 100 cases; `stride` makes gaps.
-fn labelling([seed, n, k, c, agree, stride]: [u64; 6]) -> (Vec<u32>, Vec<u32>) {
+fn labeling([seed, n, k, c, agree, stride]: [u64; 6]) -> (Vec<u32>, Vec<u32>) {
     let mut lcg = Lcg(seed);
     let one = |_| {
         let class = lcg.below(c);
@@ -48,7 +48,7 @@ fn scores_equal_those_of_scikit_learn() {
         ([8, 400, 5, 5, 0, 3], [0.012487657899810807, 0.012493759171606543, 0.012493760662827405, 0.2425, 0.25, -0.00039791570963342113]),
     ];
     for (settings, expected) in recorded {
-        let (labels, truth) = labelling(settings);
+        let (labels, truth) = labeling(settings);
         let found = [
             nmi(&labels, &truth, Average::Max).unwrap(),
             nmi(&labels, &truth, Average::Arithmetic).unwrap(),

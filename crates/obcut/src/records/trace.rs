@@ -83,7 +83,7 @@ pub struct LargeTrace {
     pub core_rows: usize,
     /// Times that all rows were read.
     pub passes: usize,
-    /// After every round of labelling all rows, the share of the core that the next rule would move.
+    /// After every round of labeling all rows, the share of the core that the next rule would move.
     pub moved: Vec<f64>,
     /// After every round, the part by which the next rule would raise the cut of the core.
     pub gain: Vec<f64>,

@@ -1,6 +1,6 @@
 //! The automatic choice among candidates, without labels.
 //!
-//! A candidate is a labelling of the rows (see [`super::propose`]). They come from
+//! A candidate is a labeling of the rows (see [`super::propose`]). They come from
 //!
 //! - the spectra of the graphs between rows and anchors and of the graph of nearest rows, each with
 //!   several numbers of eigenvectors from one eigenproblem, and several starts of the last k-means;
@@ -42,7 +42,7 @@ pub(crate) struct JudgedCandidate {
     pub graph: String,
     pub start: String,
     pub vectors: usize,
-    pub labelled: Labeling,
+    pub labeled: Labeling,
     pub verdict: Verdict,
     /// The model that the labels come from, of mixtures.
     pub mixture: Option<GaussianMixture>,
@@ -75,11 +75,11 @@ impl Problem<'_> {
         let judge = Scorer::new(&row_graph.near, rows.weights, k, context)?;
         let (quiet, done) = (context.quietly(), AtomicUsize::new(0));
         let judged = |job: &CandidateKind, proposal: Proposal| {
-            let Proposal { graph, start, vectors, mut labelled, mixture } = proposal;
-            fill_empty(&mut labelled.labels, rows.keys, k, stream.named("fill"));
-            let verdict = judge.verdict(&labelled.labels);
+            let Proposal { graph, start, vectors, mut labeled, mixture } = proposal;
+            fill_empty(&mut labeled.labels, rows.keys, k, stream.named("fill"));
+            let verdict = judge.verdict(&labeled.labels);
             let job = job.clone();
-            JudgedCandidate { job, graph, start, vectors, labelled, verdict, mixture }
+            JudgedCandidate { job, graph, start, vectors, labeled, verdict, mixture }
         };
         let run = |job: &CandidateKind| {
             let candidates = match job {
@@ -158,7 +158,7 @@ impl Problem<'_> {
                 None => best.push(candidate),
             }
         }
-        best.into_iter().map(|c| (&c.graph[..], &c.labelled.labels[..])).collect()
+        best.into_iter().map(|c| (&c.graph[..], &c.labeled.labels[..])).collect()
     }
 }
 
@@ -173,7 +173,7 @@ fn best_of(all: &[JudgedCandidate], scores: &mut [f64], weights: &[f64], k: usiz
             let (a, b) = (&all[at], &all[other]);
             std::mem::discriminant(&a.job) != std::mem::discriminant(&b.job)
                 && plain[other] >= NEARLY_AS_GOOD * plain[at]
-                && Agreement::new(&a.labelled.labels, &b.labelled.labels, weights, k).ari >= SAME
+                && Agreement::new(&a.labeled.labels, &b.labeled.labels, weights, k).ari >= SAME
         })
     };
     let mut best = order[0];
@@ -225,9 +225,9 @@ mod tests {
             balance: 1.0,
             touching: 0.0,
         };
-        let labelled = Labeling { labels: labels.to_vec(), n_fragments: 0, turns: Turns::none() };
+        let labeled = Labeling { labels: labels.to_vec(), n_fragments: 0, turns: Turns::none() };
         let (graph, start) = (String::new(), String::new());
-        JudgedCandidate { job, graph, start, vectors: 0, labelled, verdict, mixture: None }
+        JudgedCandidate { job, graph, start, vectors: 0, labeled, verdict, mixture: None }
     }
 
     /// The choice among labels A of two starts on one graph and labels B, given the scores.
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(chosen(CandidateKind::Tree, [10.0, 9.9, 9.1, 8.0]).0, 0);
         // Its own score is too low to count.
         assert_eq!(chosen(CandidateKind::Tree, [10.0, 9.9, 9.5, 7.0]).0, 0);
-        // Two numbers of neighbours are one kind.
+        // Two numbers of neighbors are one kind.
         assert_eq!(chosen(CandidateKind::Rows(10), [10.0, 9.9, 9.5, 9.4]).0, 0);
     }
 

@@ -1,4 +1,4 @@
-//! The label-free score of a labelling, on graphs of nearest rows.
+//! The label-free score of a labeling, on graphs of nearest rows.
 //!
 //! score = balance(labels)^e / cut(labels)
 //!
@@ -6,15 +6,15 @@
 //!   it, plus a small number, on two graphs: the [`FEW`] nearest rows with weights of one width for all
 //!   rows, so that links across sparse ground count little, and the [`SOME`] nearest rows with the
 //!   weights of the closed form. The geometric mean of the two counts. A cluster with hardly more rows
-//!   than neighbours is looked at with fewer of them: the links of ten rows to their twenty nearest must
+//!   than neighbors is looked at with fewer of them: the links of ten rows to their twenty nearest must
 //!   leave the cluster, however far it stands apart.
 //! - balance: the entropy of the cluster sizes over its largest value.
 //! - e: the setting `balance` where nothing is cut, and up to 1 + [`CROWDED`] times as much where clusters
 //!   touch. There the links cannot tell a small cluster from a splinter of a large one.
 //!
-//! A labelling that cuts nothing wins whatever its sizes; among those that cut alike, the balanced one does.
-//! Where even the best labelling cuts many links to the nearest rows, these are unreliable, as among
-//! documents, and [`MANY`] neighbours judge alone.
+//! A labeling that cuts nothing wins whatever its sizes; among those that cut alike, the balanced one does.
+//! Where even the best labeling cuts many links to the nearest rows, these are unreliable, as among
+//! documents, and [`MANY`] neighbors judge alone.
 
 use crate::score::{size_entropy, sizes};
 use obcut_core::Graph;
@@ -22,18 +22,18 @@ use obcut_core::error::Error;
 use obcut_core::graph::neighbors::{Neighbors, links, symmetric};
 use obcut_core::parallel::Context;
 
-/// Neighbours for clusters of less than [`TINY_ROWS`].
+/// Neighbors for clusters of less than [`TINY_ROWS`].
 const FEWEST: usize = 5;
-/// Neighbours of the graph with one width, and of the closed form for clusters of less than [`SMALL_ROWS`].
+/// Neighbors of the graph with one width, and of the closed form for clusters of less than [`SMALL_ROWS`].
 pub(crate) const FEW: usize = 10;
-/// Neighbours of the graph with the closed form.
+/// Neighbors of the graph with the closed form.
 pub(crate) const SOME: usize = 20;
-/// Neighbours where few are unreliable.
+/// Neighbors where few are unreliable.
 pub(crate) const MANY: usize = 50;
-/// Distinct rows below which a cluster is judged by fewer neighbours.
+/// Distinct rows below which a cluster is judged by fewer neighbors.
 const TINY_ROWS: usize = 15;
 const SMALL_ROWS: usize = 30;
-/// The neighbour whose median distance is the width.
+/// The neighbor whose median distance is the width.
 const WIDTH_AT: usize = 5;
 /// Added to a cut: what a cut of nothing counts as.
 const NOTHING: f64 = 1e-3;
@@ -45,30 +45,30 @@ const CROWDED: f64 = 66.0;
 /// Association on the graph of one width from which clusters stand apart, and the share of a cluster's
 /// links to its few nearest rows that may leave it.
 const APART: (f64, f64) = (0.9985, 0.05);
-/// The links to the few nearest rows are unreliable when every labelling cuts this share of them in the mean
+/// The links to the few nearest rows are unreliable when every labeling cuts this share of them in the mean
 /// of its clusters, and the best one this share of all.
 const UNRELIABLE: (f64, f64) = (0.05, 0.03);
 
 /// Graphs that judge.
 pub(crate) struct Scorer {
-    /// One width: few and fewest neighbours.
+    /// One width: few and fewest neighbors.
     width: [Graph; 2],
-    /// The closed form: some, few and fewest neighbours.
+    /// The closed form: some, few and fewest neighbors.
     closed: [Graph; 3],
     many: Graph,
     weights: Vec<f64>,
     k: usize,
 }
 
-/// What the graphs say of a labelling.
+/// What the graphs say of a labeling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// Association on the graphs: one width, few, some and many neighbours.
+    /// Association on the graphs: one width, few, some and many neighbors.
     pub width: f64,
     pub few: f64,
     pub some: f64,
     pub many: f64,
-    /// Association of the cluster that has least of it, on few neighbours.
+    /// Association of the cluster that has least of it, on few neighbors.
     pub least: f64,
     /// Share of all links to the few nearest rows that are cut.
     pub links_cut: f64,
@@ -139,7 +139,7 @@ fn touching(width: f64, n: usize) -> f64 {
     ((1.0 - width).max(0.0) / limit).min(1.0)
 }
 
-/// Whether the nearest rows are unreliable: the best of all labellings cuts many of the links to them.
+/// Whether the nearest rows are unreliable: the best of all labelings cuts many of the links to them.
 pub(crate) fn unreliable(verdicts: &[Verdict], g: f64) -> bool {
     let best = verdicts.iter().max_by(|a, b| a.score(g, false).total_cmp(&b.score(g, false)));
     let least = verdicts.iter().map(|v| 1.0 - v.few).fold(f64::INFINITY, f64::min);

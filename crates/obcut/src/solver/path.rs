@@ -77,7 +77,7 @@ const DENSE_STEPS: usize = 12;
 const REFERENCE: [usize; 9] = [2, 3, 4, 6, 8, 12, 18, 28, 43];
 /// Numbers of a reference table at most: wide ones have fewer rows.
 const REFERENCE_NUMBERS: usize = 8_000_000;
-/// Neighbours in the graph that tells components and rims.
+/// Neighbors in the graph that tells components and rims.
 const COMPONENT: usize = 5;
 const NEAR: usize = 10;
 /// Weight of the smallest component that can be a cluster.
@@ -96,7 +96,7 @@ const DISCRETISE: Schedule = Schedule {
 struct Ground {
     graph: Graph,
     sparsity: Vec<f64>,
-    /// Components that could be clusters, by the fewest neighbours and by all.
+    /// Components that could be clusters, by the fewest neighbors and by all.
     pieces: (usize, usize),
 }
 

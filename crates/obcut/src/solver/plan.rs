@@ -80,7 +80,7 @@ impl Start {
 /// Nearest rows in the graphs of the automatic choice.
 const FEW_NEIGHBORS: [usize; 2] = [5, 10];
 
-/// Cells of k centres from which the trial of candidates takes half as many rows: it costs most there.
+/// Cells of k centers from which the trial of candidates takes half as many rows: it costs most there.
 const COSTLY_CENTERS: usize = 20_000;
 
 /// Restarts of small tables, by their distinct rows: few rows leave more to chance.
@@ -293,7 +293,7 @@ fn sets(effort: Effort) -> (usize, usize) {
     }
 }
 
-/// Rows that the candidates are judged on, by the cells of k centres.
+/// Rows that the candidates are judged on, by the cells of k centers.
 fn trial_rows(effort: Effort, cells: usize) -> usize {
     match effort {
         Effort::Fast => 10_000,

@@ -228,13 +228,13 @@ impl<'p> Problem<'p> {
                 None => self.start(&graph, way, means.as_deref(), anchors, stream, context),
             }
         })?;
-        let labelled = if self.learns_from_start() {
+        let labeled = if self.learns_from_start() {
             Labeling { turns: Turns::none(), ..start }
         } else {
             clock.time(Stage::Cut, || self.cut(&graph, start, stream, context))?
         };
-        let value = score(&graph, &labelled.labels, self.rows.weights, self.params.n_clusters);
-        let mut candidate = self.candidate(way, anchors, graph, labelled, value);
+        let value = score(&graph, &labeled.labels, self.rows.weights, self.params.n_clusters);
+        let mut candidate = self.candidate(way, anchors, graph, labeled, value);
         candidate.procedure.vectors = vectors.unwrap_or(0);
         Ok(candidate)
     }
@@ -252,14 +252,14 @@ impl<'p> Problem<'p> {
         way: &AnchorCandidate,
         anchors: &[f64],
         graph: Graph,
-        labelled: Labeling,
+        labeled: Labeling,
         score: f64,
     ) -> FitCandidate {
         let (layout, anchors) = self.plan.layout(way).compact(anchors, self.rows.table.d());
         let anchor_weights =
             cutting::anchor_weights(&graph, self.rows.weights, self.params.anchor_weights);
         let mut trace = Trace::new();
-        let Labeling { labels, n_fragments, turns } = labelled;
+        let Labeling { labels, n_fragments, turns } = labeled;
         trace.cut = turns.values;
         trace.stop = turns.stop;
         FitCandidate {

@@ -1,4 +1,4 @@
-//! Candidate labellings of the automatic choice: what each kind of job proposes.
+//! Candidate labelings of the automatic choice: what each kind of job proposes.
 
 use crate::params::Named;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ use obcut_core::table::Table;
 pub(crate) const SMALLEST: f64 = 10.0;
 /// Share of an average cluster below which a component is taken for a fragment otherwise.
 const FRAGMENT: f64 = 0.1;
-/// Neighbours of a row in the graph whose components are looked at.
+/// Neighbors of a row in the graph whose components are looked at.
 const COMPONENT: usize = 5;
 /// Starts of k-means on the embedding of the graph of nearest rows, of small tables and of others.
 const STARTS: (usize, usize) = (4, 2);
@@ -39,7 +39,7 @@ const SMALL_ROWS: usize = 5_000;
 /// Starts of k-means on the rows, of small tables and of others.
 const MEANS: (usize, usize) = (6, 2);
 /// Share of the smallest cluster that the edges of a tree may cut off: a row or two of such a cluster may hang
-/// on its neighbour.
+/// on its neighbor.
 const CUT_OFF: f64 = 0.7;
 /// Products of all rows with all, in multiplications, up to which nearest rows are found exactly.
 const EXACT_WORK: f64 = 5e10;
@@ -68,7 +68,7 @@ pub(super) struct Proposal {
     pub start: String,
     /// Eigenvectors of its start, 0 for starts that are not spectral.
     pub vectors: usize,
-    pub labelled: Labeling,
+    pub labeled: Labeling,
     pub mixture: Option<GaussianMixture>,
 }
 
@@ -119,11 +119,11 @@ impl Problem<'_> {
     ) -> Result<Vec<Proposal>, Error> {
         let (rows, k) = (self.rows, self.params.n_clusters);
         let graph = self.join(way, sources);
-        let proposal = |vectors: usize, labelled: Labeling| Proposal {
+        let proposal = |vectors: usize, labeled: Labeling| Proposal {
             graph: self.plan.layout(way).name(),
             start: way.start.name().to_string(),
             vectors,
-            labelled,
+            labeled,
             mixture: None,
         };
         if way.start != Start::Spectral {
@@ -156,7 +156,7 @@ impl Problem<'_> {
     }
 
     /// Candidates from the graph of the `s` nearest rows. Components that are too small to be clusters are
-    /// tied to their nearest neighbours first; both thresholds of what is too small are tried.
+    /// tied to their nearest neighbors first; both thresholds of what is too small are tried.
     pub(super) fn by_rows(
         &self,
         s: usize,
@@ -204,7 +204,7 @@ impl Problem<'_> {
                 graph: GraphKind::Neighbors.name().to_string(),
                 start: Start::Spectral.name().to_string(),
                 vectors,
-                labelled: Labeling { labels, n_fragments, turns: Turns::none() },
+                labeled: Labeling { labels, n_fragments, turns: Turns::none() },
                 mixture: None,
             };
             // As many components as clusters: more eigenvectors would look inside them. Those of a sample need
@@ -260,12 +260,12 @@ impl Problem<'_> {
         Ok(found
             .into_iter()
             .map(|(labels, word)| {
-                let labelled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
+                let labeled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
                 Proposal {
                     graph: "tree".to_string(),
                     start: word,
                     vectors: 0,
-                    labelled,
+                    labeled,
                     mixture: None,
                 }
             })
@@ -287,10 +287,10 @@ impl Problem<'_> {
             let schedule = Schedule { seeding, ..ONE_START };
             let centers = kmeans::fit(rows, k, schedule, stream, context, Stage::Start)?;
             let labels = kmeans::assign(rows.table, &rows.table.points(centers.values), context)?;
-            let labelled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
+            let labeled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
             let name = Start::KMeans.name().to_string();
             let graph = name.clone();
-            found.push(Proposal { graph, start: name, vectors: 0, labelled, mixture: None });
+            found.push(Proposal { graph, start: name, vectors: 0, labeled, mixture: None });
         }
         Ok(found)
     }
@@ -319,12 +319,12 @@ impl Problem<'_> {
                 continue;
             }
             let labels = mixture.labels(rows.table, context)?;
-            let labelled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
+            let labeled = Labeling { labels, n_fragments: 0, turns: Turns::none() };
             proposals.push(Proposal {
                 graph: "mixture".to_string(),
                 start: start.0.to_string(),
                 vectors: 0,
-                labelled,
+                labeled,
                 mixture: Some(mixture),
             });
         }

@@ -1,7 +1,7 @@
 //! Whether clusters stand apart: are their rims sparser than they are themselves?
 //!
 //! The rim of a cluster is the rows that have links to other clusters. Between two groups lies sparse ground,
-//! so that rows of the rim are farther from their neighbours than other rows of the cluster. A group that
+//! so that rows of the rim are farther from their neighbors than other rows of the cluster. A group that
 //! was cut in two has its rim where it is as dense as elsewhere, or denser.
 
 use obcut_core::Graph;
@@ -13,7 +13,7 @@ pub(crate) const FREE: f64 = 3.0;
 const NEXT_TO_NONE: f64 = 1e-3;
 /// Weight of the smallest cluster.
 const SMALLEST: f64 = 10.0;
-/// Neighbours whose distances say how sparse the ground about a row is.
+/// Neighbors whose distances say how sparse the ground about a row is.
 const ABOUT: usize = 10;
 
 /// The logarithm of the mean squared distance of every row to its nearest.

@@ -116,7 +116,7 @@ impl Problem<'_> {
         let row_graph = RowGraph::new(rows, MANY + 1, context)?;
         let graphs = (&sources[..], rule_graph);
         let choice = part.choose(&plan.jobs, graphs, &anchors, &row_graph, stream, context)?;
-        Ok(choice.best.labelled.labels)
+        Ok(choice.best.labeled.labels)
     }
 }
 
@@ -132,14 +132,14 @@ impl Stability {
     }
 }
 
-/// Numbers of clusters up to which all cells of a table of two labellings are stored.
+/// Numbers of clusters up to which all cells of a table of two labelings are stored.
 const FEW_CLUSTERS: usize = 256;
 
-/// How two labellings of the same rows agree.
+/// How two labelings of the same rows agree.
 pub(crate) struct Agreement {
     /// The adjusted Rand index, with pairs counted by the product of their weights.
     pub ari: f64,
-    /// Of every cluster of the first labelling that has rows.
+    /// Of every cluster of the first labeling that has rows.
     jaccard: Vec<Option<f64>>,
 }
 

@@ -71,7 +71,7 @@ impl Problem<'_> {
         let TrialResult { choice, row_graph, rule_graph: (rule_graph, graph) } =
             self.find(&self.plan.jobs, anchors, stream, context, clock)?;
         let CandidateChoice { best, tried, score, .. } = choice;
-        let mut candidate = self.candidate(&rule_graph, anchors, graph, best.labelled, score);
+        let mut candidate = self.candidate(&rule_graph, anchors, graph, best.labeled, score);
         candidate.procedure = Procedure { job: best.job, vectors: best.vectors };
         candidate.trace.tried = tried;
         candidate.components = self.components(&candidate.labels, &row_graph);
@@ -135,7 +135,7 @@ impl Problem<'_> {
             (edge.a, edge.b) = (sample.chosen[edge.a as usize], sample.chosen[edge.b as usize]);
         }
         let k = self.params.n_clusters;
-        let votes = DecisionRule::votes(&graph, &choice.best.labelled.labels, part.weights, k);
+        let votes = DecisionRule::votes(&graph, &choice.best.labeled.labels, part.weights, k);
         let least = PROMISING * choice.score;
         // The score of a mixture does not compare with others, and rows that won need no second trial.
         let known =
@@ -185,11 +185,11 @@ impl Problem<'_> {
                     Some(mixture) => mixture.labels(self.rows.table, context)?,
                     None => votes.label(&graph, context)?,
                 };
-                for (&i, &label) in chosen.iter().zip(&best.labelled.labels) {
+                for (&i, &label) in chosen.iter().zip(&best.labeled.labels) {
                     labels[i as usize] = label;
                 }
-                let labelled = Labeling { labels, ..best.labelled };
-                self.candidate(&rule_graph, anchors, graph, labelled, score)
+                let labeled = Labeling { labels, ..best.labeled };
+                self.candidate(&rule_graph, anchors, graph, labeled, score)
             }
         };
         if let Some(job) = rows {
@@ -210,7 +210,7 @@ impl Problem<'_> {
         Ok(candidate)
     }
 
-    /// The best candidate from the graphs of nearest rows of all rows. Other numbers of neighbours and eigenvectors than on
+    /// The best candidate from the graphs of nearest rows of all rows. Other numbers of neighbors and eigenvectors than on
     /// a sample may be better. There is none when labels that are known already have a better score.
     #[expect(clippy::too_many_arguments, reason = "all of them are parts of one problem")]
     fn on_all_rows(
@@ -259,7 +259,7 @@ impl Problem<'_> {
             clock.time(Stage::Graph, || self.graph_of(rule_graph, anchors, context))?
         };
         let CandidateChoice { best, score, .. } = choice;
-        let mut candidate = self.candidate(rule_graph, anchors, graph, best.labelled, score);
+        let mut candidate = self.candidate(rule_graph, anchors, graph, best.labeled, score);
         candidate.procedure = Procedure { job: best.job, vectors: best.vectors };
         candidate.components = self.components(&candidate.labels, &row_graph);
         candidate.tree = row_graph.tree();
@@ -280,7 +280,7 @@ impl Problem<'_> {
         if let CandidateKind::Anchors(way) = &best.job {
             return Ok((way.clone(), self.join(way, sources).into_owned()));
         }
-        let (labels, k) = (&best.labelled.labels, self.params.n_clusters);
+        let (labels, k) = (&best.labeled.labels, self.params.n_clusters);
         let links = choice.unreliable.then(|| MORE_LINKS * self.params.n_neighbors);
         let mut kept: Option<(f64, AnchorCandidate, Graph)> = None;
         for way in self.plan.rule_candidates() {

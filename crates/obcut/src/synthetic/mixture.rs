@@ -1,9 +1,9 @@
-//! A large mixture shaped like face-video descriptors (YTF): uneven clusters, each a centre, a
+//! A large mixture shaped like face-video descriptors (YTF): uneven clusters, each a center, a
 //! 12-dimensional subspace around it and noise, scaled to `[0, 1]`, in single precision.
 //!
 //! Row i follows from the seed, i and the settings alone, whatever the number of rows, so the rows
 //! can be made piece by piece. Exact min-max scaling would need all rows at once; instead the
-//! bounds of every feature are those of its clusters (centre ± 3 deviations) and what falls
+//! bounds of every feature are those of its clusters (center ± 3 deviations) and what falls
 //! beyond, about one value in a thousand of the outermost cluster, is moved to the bound.
 
 use super::random::{NumberStream, Use};
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 /// Dimension of the subspace of each cluster.
 const DIMENSION: usize = 12;
-/// Deviation of centres, per feature. With the next two, k-means reaches an NMI of
+/// Deviation of centers, per feature. With the next two, k-means reaches an NMI of
 /// about 0.6 on 20,000 rows of 512 features in 100 clusters: not easy, not hopeless.
 const CENTRE: f64 = 0.3;
 /// Deviation along a cluster's subspace, per feature.
@@ -39,7 +39,7 @@ pub struct Mixture {
 
 #[derive(Clone, Debug)]
 struct Cluster {
-    centre: Vec<f32>,
+    center: Vec<f32>,
     /// [`DIMENSION`] vectors, one after the other.
     basis: Vec<f32>,
 }
@@ -58,17 +58,17 @@ impl Mixture {
         let drawn: Vec<[Vec<f64>; 2]> =
             (0..k).into_par_iter().map(|j| draw_cluster(n_features, seed, j)).collect();
         let (mut low, mut high) = (vec![f64::MAX; n_features], vec![f64::MIN; n_features]);
-        for [centre, basis] in &drawn {
+        for [center, basis] in &drawn {
             for f in 0..n_features {
                 let variance: f64 = basis.iter().skip(f).step_by(n_features).map(|b| b * b).sum();
                 let reach = REACH * (variance + NOISE * NOISE).sqrt();
-                low[f] = low[f].min(centre[f] - reach);
-                high[f] = high[f].max(centre[f] + reach);
+                low[f] = low[f].min(center[f] - reach);
+                high[f] = high[f].max(center[f] + reach);
             }
         }
         let scale: Vec<f64> = low.iter().zip(&high).map(|(low, high)| 1.0 / (high - low)).collect();
-        let clusters = drawn.into_iter().map(|[centre, basis]| Cluster {
-            centre: (0..n_features).map(|f| ((centre[f] - low[f]) * scale[f]) as f32).collect(),
+        let clusters = drawn.into_iter().map(|[center, basis]| Cluster {
+            center: (0..n_features).map(|f| ((center[f] - low[f]) * scale[f]) as f32).collect(),
             basis: basis.iter().zip(scale.iter().cycle()).map(|(b, s)| (b * s) as f32).collect(),
         });
         Self {
@@ -109,8 +109,8 @@ impl Mixture {
         let cluster = &self.clusters[class];
         let coefficients: [f32; DIMENSION] = std::array::from_fn(|_| stream.normal() as f32);
         stream.fill_nearly_normal(row, bytes);
-        for ((value, noise), centre) in row.iter_mut().zip(&self.noise).zip(&cluster.centre) {
-            *value = centre + noise * *value;
+        for ((value, noise), center) in row.iter_mut().zip(&self.noise).zip(&cluster.center) {
+            *value = center + noise * *value;
         }
         for (axis, z) in cluster.basis.chunks_exact(self.n_features).zip(coefficients) {
             for (value, b) in row.iter_mut().zip(axis) {
@@ -136,13 +136,13 @@ impl Mixture {
     }
 }
 
-/// Centre and basis of cluster `j`, before scaling.
+/// Center and basis of cluster `j`, before scaling.
 fn draw_cluster(n_features: usize, seed: u64, j: usize) -> [Vec<f64>; 2] {
     let mut stream = NumberStream::new(seed, Use::Shape, j);
-    let centre = (0..n_features).map(|_| CENTRE * stream.normal()).collect();
+    let center = (0..n_features).map(|_| CENTRE * stream.normal()).collect();
     let length = SUBSPACE / (DIMENSION as f64).sqrt();
     let basis = (0..DIMENSION * n_features).map(|_| length * stream.normal()).collect();
-    [centre, basis]
+    [center, basis]
 }
 
 fn cumulative_shares(weights: &[f64]) -> Vec<f64> {

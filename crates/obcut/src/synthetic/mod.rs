@@ -17,7 +17,7 @@ use crate::Matrix;
 use random::{NumberStream, Use};
 use rayon::prelude::*;
 
-/// Deviation of [`blobs`] around their centres that k-means separates without error.
+/// Deviation of [`blobs`] around their centers that k-means separates without error.
 pub const BLOBS_SPREAD: f64 = 1.0;
 /// Noise of [`moons`] that leaves a clear gap between the two.
 pub const MOONS_NOISE: f64 = 0.05;

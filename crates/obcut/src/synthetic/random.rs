@@ -11,7 +11,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, LN_2, TAU};
 pub(super) enum Use {
     /// Which row gets which class.
     Order,
-    /// Centres, bases, sizes.
+    /// Centers, bases, sizes.
     Shape,
     /// The values of one row.
     Row,

@@ -3,54 +3,54 @@
 use super::random::{NumberStream, Use, direction};
 use super::{Labelled, generate, possible_clusters};
 
-/// Least distance of two centres of blobs, in deviations: 6 on either side of the border.
+/// Least distance of two centers of blobs, in deviations: 6 on either side of the border.
 const SEPARATION: f64 = 12.0;
-/// Half the side of the box that centres are first drawn from, in deviations.
+/// Half the side of the box that centers are first drawn from, in deviations.
 const BOX: f64 = 10.0;
-/// Draws of a centre before the box is made larger.
+/// Draws of a center before the box is made larger.
 const DRAWS: usize = 64;
-/// How often the box is made larger before a near centre is accepted.
+/// How often the box is made larger before a near center is accepted.
 const GROWTHS: usize = 64;
 
-/// Round clusters: normal noise of deviation `spread` in every direction around centres at least
+/// Round clusters: normal noise of deviation `spread` in every direction around centers at least
 /// 12 deviations apart. k-means finds them at any `spread`; [`super::BLOBS_SPREAD`] is usual.
 pub fn blobs(n: usize, n_features: usize, n_clusters: usize, spread: f64, seed: u64) -> Labelled {
     let k = possible_clusters(n, n_clusters);
-    let centres = blob_centres(n_features, k, spread, seed);
+    let centers = blob_centers(n_features, k, spread, seed);
     generate(n, n_features, k, seed, |place, stream, row| {
-        for (value, centre) in row.iter_mut().zip(&centres[place.class]) {
-            *value = centre + spread * stream.normal();
+        for (value, center) in row.iter_mut().zip(&centers[place.class]) {
+            *value = center + spread * stream.normal();
         }
     })
 }
 
-/// Uniform centres in a box that grows until they keep their distance.
-fn blob_centres(n_features: usize, k: usize, spread: f64, seed: u64) -> Vec<Vec<f64>> {
+/// Uniform centers in a box that grows until they keep their distance.
+fn blob_centers(n_features: usize, k: usize, spread: f64, seed: u64) -> Vec<Vec<f64>> {
     let unit = if spread.abs() > 0.0 { spread.abs() } else { 1.0 };
     let apart = (SEPARATION * unit) * (SEPARATION * unit);
     let mut stream = NumberStream::new(seed, Use::Shape, 0);
     let mut half_side = BOX * unit;
-    let mut centres: Vec<Vec<f64>> = Vec::with_capacity(k);
-    while centres.len() < k {
+    let mut centers: Vec<Vec<f64>> = Vec::with_capacity(k);
+    while centers.len() < k {
         let mut draw = |half| -> Vec<f64> {
             (0..n_features).map(|_| half * (2.0 * stream.uniform() - 1.0)).collect()
         };
-        let mut centre = draw(half_side);
+        let mut center = draw(half_side);
         for attempt in 1..DRAWS * GROWTHS {
             // With no features, or distances beyond f64, no draw is ever far enough.
             if n_features == 0
-                || centres.iter().all(|other| square_distance(&centre, other) >= apart)
+                || centers.iter().all(|other| square_distance(&center, other) >= apart)
             {
                 break;
             }
             if attempt % DRAWS == 0 {
                 half_side *= 1.25;
             }
-            centre = draw(half_side);
+            center = draw(half_side);
         }
-        centres.push(centre);
+        centers.push(center);
     }
-    centres
+    centers
 }
 
 fn square_distance(a: &[f64], b: &[f64]) -> f64 {

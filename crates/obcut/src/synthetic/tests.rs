@@ -53,17 +53,17 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Labels after 50 rounds of k-means.
-fn lloyd(data: &Labelled, mut centres: Vec<Vec<f64>>) -> Vec<u32> {
+fn lloyd(data: &Labelled, mut centers: Vec<Vec<f64>>) -> Vec<u32> {
     let mut labels = Vec::new();
     for _ in 0..50 {
         let nearest = |row: &[f64]| {
             let near = |a: &usize, b: &usize| {
-                distance(row, &centres[*a]).total_cmp(&distance(row, &centres[*b]))
+                distance(row, &centers[*a]).total_cmp(&distance(row, &centers[*b]))
             };
-            (0..centres.len()).min_by(near).unwrap() as u32
+            (0..centers.len()).min_by(near).unwrap() as u32
         };
         labels = rows(data).map(|(row, _)| nearest(row)).collect();
-        centres = means(data, &labels, centres.len());
+        centers = means(data, &labels, centers.len());
     }
     labels
 }
@@ -139,9 +139,9 @@ fn k_means_finds_blobs_without_error() {
     for seed in 0..5 {
         for (d, k) in [(2, 4), (1, 9), (2, 40), (16, 10)] {
             let data = blobs(1000, d, k, BLOBS_SPREAD, seed);
-            let centres = means(&data, &data.labels, k);
-            for (i, a) in centres.iter().enumerate() {
-                assert!(centres[..i].iter().all(|b| distance(a, b) > 10.0));
+            let centers = means(&data, &data.labels, k);
+            for (i, a) in centers.iter().enumerate() {
+                assert!(centers[..i].iter().all(|b| distance(a, b) > 10.0));
             }
             // From the point of each class that comes first, as a good seeding would give.
             let first = |j| rows(&data).find(|(_, label)| *label == j).unwrap().0.to_vec();
@@ -154,8 +154,8 @@ fn k_means_finds_blobs_without_error() {
 #[test]
 fn blobs_have_the_spread_asked_for() {
     let data = blobs(4000, 5, 3, 2.5, 3);
-    let centres = means(&data, &data.labels, 3);
-    let square: f64 = rows(&data).map(|(row, j)| distance(row, &centres[j]).powi(2)).sum();
+    let centers = means(&data, &data.labels, 3);
+    let square: f64 = rows(&data).map(|(row, j)| distance(row, &centers[j]).powi(2)).sum();
     assert!(((square / (4000.0 * 5.0)).sqrt() - 2.5).abs() < 0.05);
 }
 

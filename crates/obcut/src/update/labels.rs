@@ -550,7 +550,7 @@ mod tests {
         for seed in 0..6 {
             let (n, k) = (BATCH + 900, 7);
             let stream = Stream::new(seed);
-            // Most samples have a clear favourite, as after a good start, others none.
+            // Most samples have a clear favorite, as after a good start, others none.
             let mut scores = stream.values(n * k);
             for i in 0..n {
                 let clear = if i % 5 == 0 { 0.0 } else { 2.0 };
