@@ -102,7 +102,7 @@ fn scaling(
     }
 }
 
-/// Numbers the labels without gaps and tells when there are fewer than asked for.
+/// Numbers the labels without gaps and warns when there are fewer than asked for.
 fn finish(mut labels: Vec<u32>, job: Job<'_>) -> Clustering {
     let mut number: Vec<Option<u32>> =
         vec![None; labels.iter().max().map_or(0, |&l| l as usize + 1)];

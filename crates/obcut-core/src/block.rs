@@ -17,7 +17,7 @@ use crate::table::Table;
 /// Rows in a block.
 pub const BLOCK: usize = 128;
 
-/// Points (anchors, centers) made ready for products with the rows of a table.
+/// Points (anchors, centers) prepared for products with the rows of a table.
 pub struct Points {
     /// M × d, row-major, scaled space.
     pub values: Vec<f64>,
@@ -51,7 +51,7 @@ pub enum Kernel {
     },
 }
 
-/// Some rows, scaled and at hand.
+/// Some rows, scaled.
 pub struct Loaded<'s> {
     /// The table that the rows are of.
     pub table: &'s Table<'s>,

@@ -1,4 +1,4 @@
-//! Progress and cancellation. The library prints nothing; it tells an [`Observer`].
+//! Progress and cancellation. The library prints nothing; it reports to an [`Observer`].
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ pub enum Stage {
     Start,
     /// The one-step cut on a fixed graph.
     Cut,
-    /// Learning of anchors, graph and labels by turns (Algorithm 1).
+    /// Learning anchors, graph and labels alternately (Algorithm 1).
     Loop,
     /// Eigenvectors of a graph.
     Spectrum,
@@ -32,7 +32,7 @@ pub enum Stage {
     Stability,
     /// The first reading of a large table.
     Scan,
-    /// Labeling a large table, and bettering the rule that labels it.
+    /// Labeling a large table, and improving the rule that labels it.
     Round,
 }
 
@@ -58,14 +58,14 @@ impl Stage {
     }
 }
 
-/// Where a fit stands.
+/// The progress of a fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// The step it is in.
     pub stage: Stage,
     /// Iteration of that step, from 0.
     pub iteration: usize,
-    /// The most iterations that the step may take; 0 when it has none.
+    /// Maximum number of iterations of the step; 0 when it has none.
     pub max_iterations: usize,
     /// Value of the objective (loop) or of the cut (cut), once there is one.
     pub objective: Option<f64>,

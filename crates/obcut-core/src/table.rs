@@ -88,7 +88,7 @@ impl<'a> Table<'a> {
         Self { samples, scaling, rows: None, zero, zero_norm, plain }
     }
 
-    /// Some of the rows, in the order given, brought together when they are dense: what is read many
+    /// Some of the rows, in the order given, copied side by side when they are dense: what is read many
     /// times should lie side by side.
     pub fn gather(&self, positions: &[u32], context: &Context<'_>) -> Result<Gathered<'a>, Error> {
         let (n_rows, n_cols) = (positions.len(), self.d());

@@ -125,7 +125,7 @@ impl OBCut<'_> {
 }
 
 /// Clusters rows that are read piece by piece: the same bits as [`crate::fit`] gives for them in memory.
-/// Labels go to the store. `saved` is a state that a store kept, to go on from.
+/// Labels go to the store. `saved` is a state that a store kept; the fit continues from it.
 ///
 /// A table that is not large (see [`large::is_large`]) is read whole.
 ///

@@ -34,6 +34,8 @@ const NOT_NEGATIVE: Kind = Kind::Real { min: 0.0, max: f64::INFINITY, open: fals
 
 /// A method of [`OBCut`] for a parameter of the first group.
 macro_rules! setter {
+    // The constructors take it.
+    (Method () n_clusters: $($rest:tt)+) => {};
     (Method () $name:ident: $type:ty, $($help:literal),+) => {
         $(#[doc = $help])+
         #[must_use]

@@ -1,7 +1,7 @@
 //! The normalized cut of a graph whose weights are products of explicit features.
 //!
 //! With Φ (N × F) the features and s their sum, degrees are Φs and the eigenvectors of D^-1/2 ΦΦ' D^-1/2
-//! are left singular vectors of D^-1/2 Φ. The N × N graph is never built: features are made anew for
+//! are left singular vectors of D^-1/2 Φ. The N × N graph is never built: features are computed again for
 //! every block of rows, and products go to the smaller Gram matrix, or to none when both are large.
 
 use obcut::{DenseRef, Error, Run, Samples};

@@ -1,4 +1,4 @@
-//! Rows as explicit features, made anew for every block, and what is summed over the blocks.
+//! Rows as explicit features, computed again for every block, and what is summed over the blocks.
 
 use std::ops::Range;
 

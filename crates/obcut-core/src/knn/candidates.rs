@@ -42,7 +42,7 @@ impl Candidates {
     }
 }
 
-/// Takes in the products of rows with points, whose numbers `id` tells.
+/// Takes in the products of rows with points, whose numbers `id` gives.
 pub(super) fn scan<'l>(
     products: &Products<'_>,
     rows: impl Iterator<Item = (u32, &'l mut Candidates)>,

@@ -155,7 +155,7 @@ fn copies(values: &[f64]) -> usize {
     longest
 }
 
-/// Block Krylov with thick restarts: Ritz vectors are kept with their images, and the iteration goes on from
+/// Block Krylov with thick restarts: Ritz vectors are kept with their images, and the iteration continues from
 /// what the last image adds to the basis. Vectors are rows here, so that a basis grows at its end.
 fn iterate(
     n: usize,

@@ -222,7 +222,7 @@ impl ActiveSet {
         value
     }
 
-    /// The rare end of [`Self::begin`]: goes on with the anchors that can be factored.
+    /// The rare end of [`Self::begin`]: continues with the anchors that can be factored.
     #[cold]
     fn begin_with_independent(&mut self, problem: Problem, support: &[u32], weights: &[f64]) {
         self.index.clear();

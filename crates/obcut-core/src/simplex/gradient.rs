@@ -4,7 +4,7 @@
 //! exceeds the last one (and left halved afterwards), no restart of the momentum, at most 500
 //! iterations. When 20 halvings do not help it leaves with the last accepted row. With momentum the
 //! extrapolated point may lie where no step improves on the last row, so this happens often, and
-//! the row returned is dense and not optimal. That is a property of their results, not a bug to mend.
+//! the row returned is dense and not optimal. That is a property of their results, not a bug to fix.
 //!
 //! From the starts of three of the authors' own runs (M = 30 to 40) the rows come out with KKT gaps of
 //! 1e-4 in the median and up to 2e-3, 1e-2 and 3e-2, in units of [`super::kkt_gap`].

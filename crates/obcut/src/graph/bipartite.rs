@@ -23,7 +23,7 @@ pub(crate) struct Builder {
     n_columns: usize,
 }
 
-/// A part made ready for use.
+/// A prepared part.
 struct Linked {
     part: GraphBlock,
     /// Its first column.

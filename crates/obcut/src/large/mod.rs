@@ -2,7 +2,7 @@
 //!
 //! A table with many more rows than a graph needs to show its clusters is clustered by its *core*, distinct
 //! rows chosen by a hash of their content, and then all rows take part: round by round they are
-//! labeled by the rule of the cut, and the rule is made anew from all labels, until that would hardly
+//! labeled by the rule of the cut, and the rule is computed again from all labels, until that would hardly
 //! change the core any more.
 //! What is known of a row fits into the pass that reads it, so nothing grows with N but the labels.
 //!
@@ -476,7 +476,7 @@ impl OutOfCoreFit {
         Ok(LargeFit { model: *model, trace, warnings })
     }
 
-    /// What is known so far, as bytes: with the same settings and rows, [`Self::resume`] goes on from
+    /// What is known so far, as bytes: with the same settings and rows, [`Self::resume`] continues from
     /// there.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ impl LabelPass {
     }
 }
 
-/// A model made ready to label rows of one kind.
+/// A model prepared to label rows of one kind.
 pub(crate) struct PassLabels<'m> {
     model: &'m Model,
     points: Points,
@@ -209,7 +209,7 @@ impl<'m> PassLabels<'m> {
     }
 }
 
-/// A round made ready for rows of one kind.
+/// A pass prepared for rows of one kind.
 pub(crate) struct RoundReady<'t> {
     task: &'t LabelPassTask,
     labels: PassLabels<'t>,

@@ -28,7 +28,7 @@ pub trait Store: Sync {
         false
     }
 
-    /// Keeps a state that [`fit_rows`](crate::fit_rows) can go on from, with all rows given so far.
+    /// Keeps a state that [`fit_rows`](crate::fit_rows) can continue from, with all rows given so far.
     ///
     /// # Errors
     /// When it cannot be kept.

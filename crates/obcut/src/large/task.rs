@@ -13,13 +13,13 @@ use obcut_core::matrix::Samples;
 /// Some rows of a table.
 #[derive(Clone, Debug)]
 pub struct Piece<'a> {
-    /// Rows at hand, of which `range` is the piece.
+    /// Loaded rows, of which `range` is the piece.
     pub samples: Samples<'a>,
     /// Their weights, if there are any.
     pub weights: Option<&'a [f64]>,
     /// Which of them.
     pub range: Range<usize>,
-    /// Number of the first row at hand in the whole table.
+    /// Number of the first loaded row in the whole table.
     pub first: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum TaskKind {
     LabelPass(Box<LabelPassTask>),
 }
 
-/// A task made ready for rows of one kind.
+/// A task prepared for rows of one kind.
 pub struct ReadyTask<'t>(Inner<'t>);
 
 enum Inner<'t> {

@@ -27,7 +27,7 @@ pub(crate) struct DecisionRule {
     pub boost: Vec<f64>,
 }
 
-/// A rule made ready for use.
+/// A prepared rule.
 pub(crate) struct Labeller {
     weighted: Vec<f64>,
     slope: Vec<f64>,

@@ -303,7 +303,7 @@ impl<'m> AnchorDistances<'m> {
         Self { anchors: &model.anchors, of_column: model.layout.anchor_of_column(), terms }
     }
 
-    /// Brings a row to hand, for [`Self::square`].
+    /// Loads a row, for [`Self::square`].
     fn load(&self, (table, i): (&Table<'_>, usize), work: &mut JudgeWork) {
         if !table.is_sparse() {
             work.row.resize(table.d(), 0.0);
@@ -314,7 +314,7 @@ impl<'m> AnchorDistances<'m> {
         }
     }
 
-    /// Squared distance of the row at hand to an anchor.
+    /// Squared distance of the loaded row to an anchor.
     #[inline(always)]
     fn square(&self, (table, i): (&Table<'_>, usize), a: usize, work: &mut JudgeWork) -> f64 {
         let d = table.d();

@@ -1,4 +1,4 @@
-//! Algorithm 1: Y, H, B, A by turns on the objective Eq. `eq:obj-final`.
+//! Algorithm 1: Y, H, B, A alternate on the objective Eq. `eq:obj-final`.
 //!
 //! The value reported includes what our options add to the print: `ridge |B|^2` and, for the proximal
 //! anchor update, `pull |A - A0|^2`; both are zero in the paper's settings. With the exact row solver

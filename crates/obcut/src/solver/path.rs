@@ -77,7 +77,7 @@ const DENSE_STEPS: usize = 12;
 const REFERENCE: [usize; 9] = [2, 3, 4, 6, 8, 12, 18, 28, 43];
 /// Numbers of a reference table at most: wide ones have fewer rows.
 const REFERENCE_NUMBERS: usize = 8_000_000;
-/// Neighbors in the graph that tells components and rims.
+/// Neighbors in the graph for components and rims.
 const COMPONENT: usize = 5;
 const NEAR: usize = 10;
 /// Weight of the smallest component that can be a cluster.

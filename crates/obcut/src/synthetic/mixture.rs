@@ -102,7 +102,7 @@ impl Mixture {
         });
     }
 
-    /// Makes row `i` and tells its class.
+    /// Writes row `i` and returns its class.
     fn fill_row(&self, i: usize, row: &mut [f32], bytes: &mut Vec<u8>) -> u32 {
         let mut stream = self.stream(i);
         let class = self.class(&mut stream, i);

@@ -1,4 +1,4 @@
-//! The one-step cut on a fixed graph: Y and H by turns (Eq. `eq:relax-OBCut`).
+//! The one-step cut on a fixed graph: Y and H alternate (Eq. `eq:relax-OBCut`).
 
 use crate::params::AnchorWeights;
 use crate::records::StopReason;

@@ -40,7 +40,7 @@ pub(crate) struct RowProblem<'a> {
     pub support: Support,
 }
 
-/// Solves every row anew, starting from the old one, and sums up what the anchors need: one reading of
+/// Solves every row again, starting from the old one, and sums up what the anchors need: one reading of
 /// the rows.
 pub(crate) fn update(
     table: &Table<'_>,

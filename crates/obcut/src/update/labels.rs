@@ -368,7 +368,7 @@ impl Sweeps<'_> {
         stay > rival + SLACK * (stay.abs() + rival.abs())
     }
 
-    /// Puts a sample where it gains most and tells whether it moved. A tie is no reason to move, so
+    /// Puts a sample where it gains most and returns whether it moved. A tie is no reason to move, so
     /// equal samples do not wander.
     fn visit(&mut self, v: usize, q: &[f64]) -> bool {
         let (from, w) = (self.labels[v] as usize, self.weights[v]);
