@@ -18,7 +18,7 @@ pub fn digits(py: Python<'_>) -> PyResult<Pair<'_>> {
     pair(py, obcut_data::digits())
 }
 
-/// LabelPass clusters.
+/// Round clusters.
 #[pyfunction]
 pub fn blobs(
     py: Python<'_>,

@@ -43,7 +43,7 @@ pub(crate) struct GaussianMixture {
     pub misfit: f64,
 }
 
-/// MixtureSums over rows, each counted by its share in every cluster.
+/// Sums over rows, each counted by its share in every cluster.
 struct MixtureSums {
     mass: Vec<f64>,
     /// k × d, of the differences from the centers.

@@ -7,7 +7,7 @@ use clap::Args;
 use super::values;
 
 /// Heading of the options in this module.
-const LARGE: &str = "OutOfCoreFit tables";
+const LARGE: &str = "Large tables";
 
 /// Options for reading a large table.
 #[derive(Args, Clone, Debug, Default)]

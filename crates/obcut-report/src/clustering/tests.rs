@@ -117,7 +117,7 @@ fn without_rows_the_page_says_so() {
     let samples = data.matrix.samples().unwrap();
     let found = fit(&samples, None, &quick(2), &Silent).unwrap();
     let html = clustering(&Clustering::of_model(found.model()));
-    assert!(html.contains("This page was written without the rows"));
+    assert!(html.contains("This report was written without the rows"));
     assert!(!html.contains("Margins of all rows"));
 }
 

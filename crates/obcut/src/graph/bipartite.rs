@@ -28,7 +28,7 @@ struct Linked {
     part: GraphBlock,
     /// Its first column.
     base: usize,
-    /// RowLinks of a row to a set.
+    /// Links of a row to a set.
     n_links: usize,
     /// The sets.
     sets: Vec<Box<dyn LinkRow>>,

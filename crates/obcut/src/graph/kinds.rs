@@ -38,13 +38,13 @@ pub(crate) struct AnchorSet<'a> {
     pub n: usize,
     /// Number of features.
     pub d: usize,
-    /// RowLinks of a row.
+    /// Links of a row.
     pub n_links: usize,
     /// Absolute ridge of the row problem.
     pub ridge: f64,
 }
 
-/// RowLinks rows to the anchors of a set.
+/// Links rows to the anchors of a set.
 pub(crate) trait LinkRow: Send + Sync {
     /// Finds the anchors that row `r` of the block is linked to, and their weights: `links.anchors` and
     /// `links.weights`. They depend on the row alone.

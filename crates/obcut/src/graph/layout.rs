@@ -21,7 +21,7 @@ pub(crate) struct GraphBlock {
     pub n_sets: usize,
     /// Share of a row's weight that lies on this part.
     pub weight: f64,
-    /// RowLinks of a row to a set, where they are not as many as the settings say.
+    /// Links of a row to a set, where they are not as many as the settings say.
     #[serde(default)]
     pub links: Option<usize>,
 }

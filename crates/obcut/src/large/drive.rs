@@ -393,7 +393,7 @@ pub(crate) fn fit_source(
     drive.run(large, from)
 }
 
-/// PassLabels rows that are read piece by piece, in memory that does not grow with their number.
+/// Labels rows that are read piece by piece, in memory that does not grow with their number.
 ///
 /// # Errors
 /// As [`Model::predict`], and when rows cannot be read or the store fails.

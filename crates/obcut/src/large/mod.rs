@@ -218,7 +218,7 @@ struct Facts {
 /// The end of a fit of a large table; labels are given to those who asked for them in the rounds.
 #[derive(Clone, Debug)]
 pub struct LargeFit {
-    /// PassLabels any rows.
+    /// Labels any rows.
     pub model: Model,
     /// Values and seconds of the core, and how the table was read.
     pub trace: Trace,

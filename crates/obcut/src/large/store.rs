@@ -8,7 +8,7 @@ use obcut_core::error::Error;
 
 /// Takes what a fit or a prediction gives while it runs.
 pub trait Store: Sync {
-    /// PassLabels and figures of rows that follow each other, from row `first` on. Rows may come more than
+    /// Labels and figures of rows that follow each other, from row `first` on. Rows may come more than
     /// once, in any order and from any thread; what comes last holds.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl InMemory {
         Self(Mutex::new(vec![NO_SCORE; n]))
     }
 
-    /// PassLabels and figures of all rows.
+    /// Labels and figures of all rows.
     pub fn finish(self) -> Vec<RowScore> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

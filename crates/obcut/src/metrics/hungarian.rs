@@ -26,7 +26,7 @@ pub(super) fn matching(n_rows: usize, n_cols: usize, cells: &[CountCell]) -> Vec
 
 struct Solver<'a> {
     cells: &'a [CountCell],
-    /// CountCells of row i are `cells[starts[i]..starts[i + 1]]`.
+    /// Cells of row i are `cells[starts[i]..starts[i + 1]]`.
     starts: Vec<usize>,
     // i128 holds every sum of two u64 counts.
     row_price: Vec<i128>,

@@ -476,7 +476,7 @@ impl<'m> RowJudge<'m> {
         (distance, ((other - own) / (other + own)).max(0.0).powi(2))
     }
 
-    /// GainKind as shares of one.
+    /// Gains as shares of one.
     fn shares(&self, gains: &[f64], out: &mut Vec<f64>) {
         out.clear();
         let top = gains[best(gains)];

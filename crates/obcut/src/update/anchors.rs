@@ -62,7 +62,7 @@ impl LinkMoments {
     }
 }
 
-/// LinkMoments while they are summed up.
+/// Moments while they are summed up.
 pub(crate) struct Gathering {
     moments: LinkMoments,
     degrees: Vec<f64>,
