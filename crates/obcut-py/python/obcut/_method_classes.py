@@ -78,7 +78,7 @@ class ESCG(Method, name="escg"):
     supernodes : int, default=50
         Supernodes, at most as many as rows; k or more.
     neighbors : int, default=50
-        Neighbours that a row is linked to; as many as there are rows give the dense
+        Neighbors that a row is linked to; as many as there are rows give the dense
         graph; 1 or more.
     rounds : int, default=1
         Rounds: 1 is ESCG, 10 is ESCG-R as published; 1 or more.
@@ -323,7 +323,7 @@ class LSC(Method, name="lsc"):
     landmarks : {"kmeans", "random"}, default="kmeans"
         Where landmarks come from.
 
-        - ``"kmeans"``: Centres of a few iterations of k-means (LSC-K).
+        - ``"kmeans"``: Centers of a few iterations of k-means (LSC-K).
         - ``"random"``: Random rows (LSC-R).
 
     sigma : {"squared", "distance"}, default="squared"
@@ -386,7 +386,7 @@ class RKSC(Method, name="rksc"):
     n_clusters : int, default=8
         Number of clusters.
     max_neighbors : int, default=2000
-        Neighbours that a row may have at most; 1 or more.
+        Neighbors that a row may have at most; 1 or more.
     baseline : int, default=7
         Distances that make up the baseline of a row, the row itself counted; 2 or more.
     vectors : int, default=30
