@@ -11,7 +11,7 @@ settings! {
     KMeans {
         /// Starts, of which the best is kept
         n_init: usize = 10, "1 or more";
-        /// Most iterations
+        /// Maximum number of iterations
         iterations: usize = 300, "1 or more";
         /// What is done to the features first
         scale: Scale = Scale::None, "none, minmax, standard or unit";

@@ -273,7 +273,7 @@ class KMeans(Method, name="kmeans"):
     n_init : int, default=10
         Starts, of which the best is kept; 1 or more.
     iterations : int, default=300
-        Most iterations; 1 or more.
+        Maximum number of iterations; 1 or more.
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
