@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use obcut::params::spell;
 use obcut::{DataError, StateError};
-use obcut_data::Source;
+use obcut_data::{ColumnList, Source};
 use serde::Serialize;
 use serde_json::json;
 
@@ -162,7 +162,7 @@ pub struct Places {
     /// Names of the features, if the file has names.
     pub feature_names: Option<Vec<String>>,
     /// Columns of the file that became features, if only some were chosen.
-    pub feature_columns: Option<Vec<usize>>,
+    pub feature_columns: Option<ColumnList>,
     /// Line of the first row, from 1, if every row is one line.
     pub first_line: Option<u64>,
 }

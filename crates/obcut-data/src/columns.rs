@@ -1,6 +1,7 @@
 //! Selection of the columns for features, truth and weights.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use obcut::{Csr, Matrix};
 
@@ -10,10 +11,117 @@ use crate::message::{hint_for, list_of, shorten};
 use crate::values::Real;
 use crate::{Dataset, Format, LoadOptions, Truth};
 
+/// Columns in a chosen order, as indices from 0. Neighbors are kept as ranges: a header may declare more columns
+/// than fit in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnList {
+    ranges: Vec<Range<usize>>,
+    /// Position of the first column of every range in the list.
+    starts: Vec<usize>,
+    len: usize,
+}
+
+impl ColumnList {
+    /// Appends neighboring columns.
+    fn push(&mut self, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        let len = range.len();
+        match self.ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => {
+                self.starts.push(self.len);
+                self.ranges.push(range);
+            }
+        }
+        self.len += len;
+    }
+
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The columns in their order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ranges.iter().cloned().flatten()
+    }
+
+    /// The column at a position of the list.
+    pub fn get(&self, position: usize) -> Option<usize> {
+        let at = self.starts.partition_point(|&start| start <= position).checked_sub(1)?;
+        let column = self.ranges[at].start + (position - self.starts[at]);
+        (position < self.len).then_some(column)
+    }
+
+    /// Whether these are the first `n_cols` columns in the order of the table.
+    pub(crate) fn is_all(&self, n_cols: usize) -> bool {
+        self.ranges == [0..n_cols]
+    }
+
+    /// For every range, ascending: the columns, and the position of the first of them in the list.
+    fn places(&self) -> Vec<(Range<usize>, usize)> {
+        let mut places: Vec<_> =
+            self.ranges.iter().cloned().zip(self.starts.iter().copied()).collect();
+        places.sort_by_key(|(range, _)| range.start);
+        places
+    }
+}
+
+impl FromIterator<usize> for ColumnList {
+    fn from_iter<I: IntoIterator<Item = usize>>(columns: I) -> Self {
+        let mut list = Self::default();
+        columns.into_iter().for_each(|j| list.push(j..j + 1));
+        list
+    }
+}
+
+/// A set of columns as disjoint ranges: end of every range by its start.
+#[derive(Default)]
+struct ColumnSet(BTreeMap<usize, usize>);
+
+impl ColumnSet {
+    /// The range of the set that a column is in, or the next one after it.
+    fn at_or_after(&self, j: usize) -> Option<Range<usize>> {
+        let before = self.0.range(..=j).next_back().filter(|&(_, &end)| end > j);
+        before.or_else(|| self.0.range(j..).next()).map(|(&start, &end)| start..end)
+    }
+
+    fn contains(&self, j: usize) -> bool {
+        self.at_or_after(j).is_some_and(|range| range.contains(&j))
+    }
+
+    /// The parts of a range that are not in the set.
+    fn gaps(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        let mut gaps = Vec::new();
+        let mut from = range.start;
+        while from < range.end {
+            let taken = self.at_or_after(from).unwrap_or(range.end..range.end);
+            if from < taken.start {
+                gaps.push(from..taken.start.min(range.end));
+            }
+            from = taken.end;
+        }
+        gaps
+    }
+
+    fn insert(&mut self, range: Range<usize>) {
+        for gap in self.gaps(range) {
+            self.0.insert(gap.start, gap.end);
+        }
+    }
+}
+
 /// Columns by role, as indices from 0.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Selection {
-    pub features: Vec<usize>,
+    pub features: ColumnList,
     pub truth: Option<usize>,
     pub weights: Option<usize>,
 }
@@ -64,39 +172,44 @@ impl Selection {
         let one = |word: &Option<String>| word.as_deref().map(|w| columns.find(w)).transpose();
         let truth = one(&options.truth)?;
         let weights = one(&options.weights)?;
-        let mut is_out = vec![false; n_cols];
+        let mut out = ColumnSet::default();
         for word in &options.drop {
-            columns.find_all(word)?.for_each(|j| is_out[j] = true);
+            out.insert(columns.find_all(word)?);
         }
-        let mut features = Vec::new();
-        let mut is_in = vec![false; n_cols];
+        let mut features = ColumnList::default();
+        let mut chosen = ColumnSet::default();
         match &options.columns {
             None => {
-                let has_role = |j: usize| truth == Some(j) || weights == Some(j);
-                features.extend((0..n_cols).filter(|&j| !is_out[j] && !has_role(j)));
+                truth.into_iter().chain(weights).for_each(|j| chosen.insert(j..j + 1));
+                for range in out.gaps(0..n_cols) {
+                    chosen.gaps(range).into_iter().for_each(|gap| features.push(gap));
+                }
             }
             Some(words) => {
                 for word in words {
-                    for j in columns.find_all(word)?.filter(|&j| !is_out[j]) {
-                        if is_in[j] {
-                            return Err(Error::ChosenTwice { column: columns.name(j) });
+                    for range in out.gaps(columns.find_all(word)?) {
+                        if let Some(twice) =
+                            chosen.at_or_after(range.start).filter(|next| next.start < range.end)
+                        {
+                            let column = columns.name(twice.start.max(range.start));
+                            return Err(Error::ChosenTwice { column });
                         }
-                        is_in[j] = true;
-                        features.push(j);
+                        chosen.insert(range.clone());
+                        features.push(range);
                     }
                 }
                 for (j, role) in [(truth, "the truth"), (weights, "the weights")] {
-                    if let Some(j) = j.filter(|&j| is_in[j]) {
+                    if let Some(j) = j.filter(|&j| chosen.contains(j)) {
                         return Err(Error::TwoRoles { column: columns.name(j), role });
                     }
                 }
             }
         }
         if let Some(names) = names.filter(|_| !options.needed.is_empty()) {
-            let chosen = options.columns.as_ref().map(|_| &is_in[..]);
-            features = columns.needed(names, &options.needed, &is_out, chosen)?;
+            let chosen = options.columns.as_ref().map(|_| &chosen);
+            features = columns.needed(names, &options.needed, &out, chosen)?;
             for (j, role) in [(truth, "the truth"), (weights, "the weights")] {
-                if let Some(j) = j.filter(|j| features.contains(j)) {
+                if let Some(j) = j.filter(|&j| features.iter().any(|f| f == j)) {
                     return Err(Error::TwoRoles { column: columns.name(j), role });
                 }
             }
@@ -119,7 +232,6 @@ impl Selection {
             || !options.drop.is_empty()
             || options.truth.is_some()
             || options.weights.is_some();
-        // A sparse matrix may have more columns than fit in a list.
         if !wants {
             return Ok(None);
         }
@@ -154,7 +266,7 @@ impl Columns<'_> {
     }
 
     /// Finds a column, or a range of indices that includes both ends.
-    fn find_all(&self, word: &str) -> Result<std::ops::Range<usize>, Error> {
+    fn find_all(&self, word: &str) -> Result<Range<usize>, Error> {
         let error = match self.find(word) {
             Ok(j) => return Ok(j..j + 1),
             Err(error) => error,
@@ -173,10 +285,10 @@ impl Columns<'_> {
         &self,
         names: &[String],
         wanted: &[String],
-        is_out: &[bool],
-        is_chosen: Option<&[bool]>,
-    ) -> Result<Vec<usize>, Error> {
-        let is_left = |j: usize| !is_out[j] && is_chosen.is_none_or(|is_in| is_in[j]);
+        out: &ColumnSet,
+        chosen: Option<&ColumnSet>,
+    ) -> Result<ColumnList, Error> {
+        let is_left = |j: usize| !out.contains(j) && chosen.is_none_or(|set| set.contains(j));
         // Columns with the same name are taken in order.
         let mut left: HashMap<&str, Vec<usize>> = HashMap::new();
         for j in (0..names.len()).rev().filter(|&j| is_left(j)) {
@@ -187,7 +299,7 @@ impl Columns<'_> {
                 return Ok(j);
             }
             let hint = match names.iter().position(|other| other == name) {
-                Some(j) if is_out[j] => "it is excluded with `drop`".to_string(),
+                Some(j) if out.contains(j) => "it is excluded with `drop`".to_string(),
                 Some(j) if !is_left(j) => "it is not among `columns`".to_string(),
                 Some(_) => "the model has more columns of this name".to_string(),
                 None => list_of(names),
@@ -282,18 +394,19 @@ fn column(matrix: &Matrix, j: usize) -> Vec<f64> {
 }
 
 /// The matrix with only the given columns, in this order.
-fn take(matrix: Matrix, keep: &[usize]) -> Matrix {
-    fn dense<T: Copy>(values: &[T], n_cols: usize, keep: &[usize]) -> Vec<T> {
-        values.chunks_exact(n_cols).flat_map(|row| keep.iter().map(|&j| row[j])).collect()
+fn take(matrix: Matrix, keep: &ColumnList) -> Matrix {
+    fn dense<T: Copy>(values: &[T], n_cols: usize, keep: &ColumnList) -> Vec<T> {
+        values.chunks_exact(n_cols).flat_map(|row| keep.iter().map(|j| row[j])).collect()
     }
-    fn sparse<T: Copy>(x: &Csr<T>, keep: &[usize]) -> Csr<T> {
-        let place: HashMap<i64, i64> =
-            keep.iter().enumerate().map(|(new, &old)| (old as i64, new as i64)).collect();
+    fn sparse<T: Copy>(x: &Csr<T>, keep: &ColumnList) -> Csr<T> {
+        let places = keep.places();
         let mut out = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: keep.len() };
         for row in x.offsets.windows(2) {
             for p in row[0] as usize..row[1] as usize {
-                if let Some(&new) = place.get(&x.columns[p]) {
-                    out.columns.push(new);
+                let j = x.columns[p] as usize;
+                let at = places.partition_point(|(range, _)| range.end <= j);
+                if let Some((range, first)) = places.get(at).filter(|place| place.0.contains(&j)) {
+                    out.columns.push((first + j - range.start) as i64);
                     out.values.push(x.values[p]);
                 }
             }
@@ -301,7 +414,7 @@ fn take(matrix: Matrix, keep: &[usize]) -> Matrix {
         }
         out
     }
-    if keep.len() == matrix.n_cols() && keep.iter().enumerate().all(|(i, &j)| i == j) {
+    if keep.is_all(matrix.n_cols()) {
         return matrix;
     }
     match &matrix {
@@ -332,6 +445,10 @@ mod tests {
         Selection::new("t.csv", Some(&names()), 5, options)
     }
 
+    fn listed(options: &LoadOptions) -> Vec<usize> {
+        select(options).unwrap().features.iter().collect()
+    }
+
     fn words(list: &[&str]) -> Vec<String> {
         list.iter().map(|w| w.to_string()).collect()
     }
@@ -342,7 +459,7 @@ mod tests {
             LoadOptions { columns: Some(words(&["3", "a-b", "1-2"])), ..LoadOptions::default() };
         assert!(select(&options).unwrap_err().to_string().contains("no column 'a-b'"));
         let options = LoadOptions { columns: Some(words(&["c", "1-2"])), ..options };
-        assert_eq!(select(&options).unwrap().features, [3, 1, 2]);
+        assert_eq!(listed(&options), [3, 1, 2]);
     }
 
     #[test]
@@ -353,13 +470,14 @@ mod tests {
             ..LoadOptions::default()
         };
         let selection = select(&options).unwrap();
-        assert_eq!((selection.features, selection.truth), (vec![1, 2, 3], Some(4)));
+        assert_eq!(selection.features.iter().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(selection.truth, Some(4));
     }
 
     #[test]
     fn columns_of_a_model_are_found_by_name_or_missed() {
         let options = LoadOptions { needed: words(&["c", "a"]), ..LoadOptions::default() };
-        assert_eq!(select(&options).unwrap().features, [3, 1]);
+        assert_eq!(listed(&options), [3, 1]);
         let message = |options: &LoadOptions| {
             let error = select(options).unwrap_err();
             assert!(error.is_usage());
@@ -377,15 +495,16 @@ mod tests {
             message(&chosen).ends_with("'c', which the model needs; it is not among `columns`")
         );
         let chosen = LoadOptions { columns: Some(words(&["1-3"])), ..options.clone() };
-        assert_eq!(select(&chosen).unwrap().features, [3, 1]);
+        assert_eq!(listed(&chosen), [3, 1]);
         let role = LoadOptions { truth: Some("c".into()), ..options.clone() };
         assert!(message(&role).contains("the truth"));
         let names = words(&["a", "b", "a"]);
         let twice = LoadOptions { needed: words(&["a", "a", "b"]), ..LoadOptions::default() };
-        assert_eq!(Selection::new("t", Some(&names), 3, &twice).unwrap().features, [0, 2, 1]);
+        let found = Selection::new("t", Some(&names), 3, &twice).unwrap().features;
+        assert_eq!(found.iter().collect::<Vec<_>>(), [0, 2, 1]);
         assert!(message(&twice).ends_with("the model has more columns of this name"));
         // Without names on either side the position counts.
-        assert_eq!(Selection::new("t", None, 2, &options).unwrap().features, [0, 1]);
+        assert!(Selection::new("t", None, 2, &options).unwrap().features.is_all(2));
     }
 
     #[test]
@@ -413,11 +532,11 @@ mod tests {
         };
         let m = Matrix::Sparse64(x);
         assert_eq!(column(&m, 2), [2.0, 0.0]);
-        let Matrix::Sparse64(y) = take(m, &[2, 1]) else { panic!() };
+        let Matrix::Sparse64(y) = take(m, &ColumnList::from_iter([2, 1])) else { panic!() };
         assert_eq!((y.offsets, y.columns, y.n_cols), (vec![0, 1, 2], vec![0, 1], 2));
         let m = Matrix::Dense32 { values: vec![1.0, 2.0, 3.0, 4.0], n_rows: 2, n_cols: 2 };
         assert_eq!(column(&m, 1), [2.0, 4.0]);
-        let Matrix::Dense32 { values, .. } = take(m, &[1]) else { panic!() };
+        let Matrix::Dense32 { values, .. } = take(m, &ColumnList::from_iter([1])) else { panic!() };
         assert_eq!(values, [2.0, 4.0]);
     }
 }

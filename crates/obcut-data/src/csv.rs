@@ -4,59 +4,48 @@
 //! one that is. So `5.1,3.5,setosa` above `4.9,3.0,setosa` is data: such tables often have classes in words and
 //! no header.
 
-use std::io::BufRead;
+mod records;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-
-use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::columns::{Roles, Selection, column_name, find_column};
 use crate::error::Error;
 use crate::labels::TruthBuilder;
-use crate::message::shorten_bytes;
+use crate::message::{shorten, shorten_bytes};
 use crate::source::Input;
 use crate::values::Real;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
+use records::{Record, Records, TooLong};
 
 /// An open CSV file, after its header.
 struct CsvTable {
     source_name: String,
-    reader: Reader<Box<dyn BufRead>>,
-    /// Whether lines end with two bytes; the reader counts the second one to the next line.
-    is_crlf: bool,
+    records: Records,
     names: Option<Vec<String>>,
     n_cols: usize,
     /// Records that were read to detect the header, in reverse order.
-    pending: Vec<ByteRecord>,
+    pending: Vec<Record>,
 }
 
 impl CsvTable {
-    fn open(input: Input, header: Option<bool>, delimiter: Option<u8>) -> Result<Self, Error> {
-        let Input { name: source_name, mut reader, format, .. } = input;
+    fn open(input: Input, options: &LoadOptions) -> Result<Self, Error> {
+        let Input { name: source_name, mut reader, format, max_line, .. } = input;
         let head = reader.fill_buf().map_err(|e| Error::reading(&source_name, e))?;
-        let delimiter = delimiter.unwrap_or_else(|| sniff(head, format));
-        let end = head.iter().position(|&byte| byte == b'\n');
-        let is_crlf = end.is_some_and(|end| end > 0 && head[end - 1] == b'\r');
+        let delimiter = options.delimiter.unwrap_or_else(|| sniff(head, format));
         let mut table = Self {
-            reader: ReaderBuilder::new()
-                .has_headers(false)
-                // Rows of another length get an error of this crate.
-                .flexible(true)
-                .delimiter(delimiter)
-                .buffer_capacity(1 << 18)
-                .from_reader(reader),
-            is_crlf,
+            records: Records::new(reader, delimiter, max_line),
             source_name,
             names: None,
             n_cols: 0,
             pending: Vec::new(),
         };
-        table.read_header(header)?;
+        table.read_header(options.header)?;
         Ok(table)
     }
 
     fn read_header(&mut self, header: Option<bool>) -> Result<(), Error> {
-        let (mut first, mut second) = (ByteRecord::new(), ByteRecord::new());
+        let (mut first, mut second) = (Record::default(), Record::default());
         if !self.read(&mut first)? {
             return Err(Error::Empty { source_name: self.source_name.clone() });
         }
@@ -67,7 +56,7 @@ impl CsvTable {
         }
         if header.unwrap_or_else(|| is_header(&first, &second)) {
             let mut names = Vec::with_capacity(first.len());
-            for cell in &first {
+            for cell in first.iter() {
                 names.push(self.text(&first, cell)?.to_string());
             }
             self.names = Some(names);
@@ -78,7 +67,7 @@ impl CsvTable {
     }
 
     /// Reads the next record and checks its number of cells.
-    fn next(&mut self, record: &mut ByteRecord) -> Result<bool, Error> {
+    fn next(&mut self, record: &mut Record) -> Result<bool, Error> {
         if let Some(pending) = self.pending.pop() {
             *record = pending;
             return Ok(true);
@@ -89,7 +78,7 @@ impl CsvTable {
         if record.len() != self.n_cols {
             return Err(Error::Ragged {
                 source_name: self.source_name.clone(),
-                line: line_of(record),
+                line: record.line,
                 found: record.len(),
                 expected: self.n_cols,
             });
@@ -97,30 +86,40 @@ impl CsvTable {
         Ok(true)
     }
 
-    fn read(&mut self, record: &mut ByteRecord) -> Result<bool, Error> {
-        let found = self.reader.read_byte_record(record).map_err(|e| match e.into_kind() {
-            csv::ErrorKind::Io(cause) => Error::reading(&self.source_name, cause),
-            other => Error::damaged(&self.source_name, format!("{other:?}")),
-        })?;
-        if let Some(mut place) = record.position().cloned().filter(|p| self.is_crlf && p.byte() > 0)
-        {
-            place.set_line(place.line() + 1);
-            record.set_position(Some(place));
-        }
-        Ok(found)
+    fn read(&mut self, record: &mut Record) -> Result<bool, Error> {
+        let (name, names) = (&self.source_name, self.names.as_deref());
+        self.records.read(record, name, |line, what| {
+            let problem = match what {
+                TooLong::Cell(j) => {
+                    let column = column_name(names, j);
+                    format!(
+                        "the cell in column '{}' does not end; is a quote not closed?",
+                        shorten(&column, 40)
+                    )
+                }
+                TooLong::Record(j) => {
+                    let column = column_name(names, j);
+                    format!(
+                        "the line is too long for the memory after column '{}'",
+                        shorten(&column, 40)
+                    )
+                }
+            };
+            Error::line(name, line, problem)
+        })
     }
 
     /// Reads a cell as text.
-    fn text<'a>(&self, record: &ByteRecord, cell: &'a [u8]) -> Result<&'a str, Error> {
+    fn text<'a>(&self, record: &Record, cell: &'a [u8]) -> Result<&'a str, Error> {
         std::str::from_utf8(cell).map(str::trim).map_err(|_| Error::NotText {
             source_name: self.source_name.clone(),
-            problem: format!("line {}: '{}'", line_of(record), shorten_bytes(cell)),
+            problem: format!("line {}: '{}'", record.line, shorten_bytes(cell)),
             found: "save it as UTF-8".to_string(),
         })
     }
 
     /// Reads a cell as a number.
-    fn number(&self, record: &ByteRecord, j: usize) -> Result<f64, Error> {
+    fn number(&self, record: &Record, j: usize) -> Result<f64, Error> {
         let cell = &record[j];
         // Most cells need no trimming, and std checks UTF-8 far faster than it parses numbers.
         if let Some(value) = std::str::from_utf8(cell).ok().and_then(|t| t.trim().parse().ok()) {
@@ -128,17 +127,12 @@ impl CsvTable {
         }
         let source_name = self.source_name.clone();
         let column = column_name(self.names.as_deref(), j);
-        let line = line_of(record);
+        let line = record.line;
         if cell.trim_ascii().is_empty() {
             return Err(Error::Missing { source_name, place: format!("line {line}"), column });
         }
         Err(Error::NotANumber { source_name, line, column, text: shorten_bytes(cell) })
     }
-}
-
-/// The line where a record starts, from 1.
-fn line_of(record: &ByteRecord) -> u64 {
-    record.position().map_or(0, csv::Position::line)
 }
 
 /// The delimiter of the first line.
@@ -161,17 +155,20 @@ fn is_word(cell: &[u8]) -> bool {
 }
 
 /// Whether the first line is a header; see the documentation of the module. Empty cells are ignored.
-fn is_header(first: &ByteRecord, second: &ByteRecord) -> bool {
+fn is_header(first: &Record, second: &Record) -> bool {
     first.iter().any(is_word)
         && (!first.iter().any(is_number)
-            || first.iter().zip(second).any(|(above, below)| is_word(above) && is_number(below)))
+            || first
+                .iter()
+                .zip(second.iter())
+                .any(|(above, below)| is_word(above) && is_number(below)))
 }
 
 /// Reads the chosen columns of a table in batches of rows.
 pub(crate) struct CsvRows {
     table: CsvTable,
     pub selection: Selection,
-    record: ByteRecord,
+    record: Record,
     pub n_rows: usize,
     first_line: Option<u64>,
     one_line_each: bool,
@@ -185,10 +182,10 @@ const BATCH: usize = 1 << 16;
 impl CsvRows {
     pub(crate) fn open(input: Input, options: &LoadOptions) -> Result<Self, Error> {
         let taken = input.taken.clone();
-        let table = CsvTable::open(input, options.header, options.delimiter)?;
+        let table = CsvTable::open(input, options)?;
         let names = table.names.as_deref();
         let selection = Selection::new(&table.source_name, names, table.n_cols, options)?;
-        let record = ByteRecord::new();
+        let record = Record::default();
         let (n_rows, first_line, one_line_each) = (0, None, true);
         Ok(Self { table, selection, record, n_rows, first_line, one_line_each, taken })
     }
@@ -203,10 +200,10 @@ impl CsvRows {
         let enough = values.len() + BATCH;
         let mut n_rows = 0;
         while values.len() < enough && table.next(record)? {
-            let line = line_of(record);
+            let line = record.line;
             let row = self.n_rows + n_rows;
             self.one_line_each &= line == *self.first_line.get_or_insert(line) + row as u64;
-            for &j in &self.selection.features {
+            for j in self.selection.features.iter() {
                 values.push(T::from_f64(table.number(record, j)?));
             }
             if let Some(j) = self.selection.truth {
@@ -224,7 +221,7 @@ impl CsvRows {
     /// Names of the features.
     pub(crate) fn feature_names(&self) -> Option<Vec<String>> {
         let names = self.table.names.as_ref()?;
-        Some(self.selection.features.iter().map(|&j| names[j].clone()).collect())
+        Some(self.selection.features.iter().map(|j| names[j].clone()).collect())
     }
 
     /// Line of the first row, if every row so far is one line.
@@ -239,13 +236,13 @@ impl CsvRows {
         let mut start = None;
         let mut end = 0;
         while self.table.next(&mut self.record)? {
-            let at = self.record.position().map_or(0, csv::Position::byte);
+            let at = self.record.start;
             let start = *start.get_or_insert(at);
             if at - start > n_bytes {
                 return Ok((n_rows, at - start, false));
             }
             n_rows += 1;
-            end = self.table.reader.position().byte() - start;
+            end = self.table.records.position - start;
         }
         Ok((n_rows, end, true))
     }
@@ -278,13 +275,13 @@ const LOOK: usize = 1000;
 /// Counts the rows. Only the cells of the first rows are parsed.
 pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Description, Error> {
     let format = input.format;
-    let mut table = CsvTable::open(input, options.header, options.delimiter)?;
-    let mut record = ByteRecord::new();
+    let mut table = CsvTable::open(input, options)?;
+    let mut record = Record::default();
     let mut rows = 0;
     let mut is_text = vec![false; table.n_cols];
     while table.next(&mut record)? {
         if rows < LOOK {
-            is_text.iter_mut().zip(&record).for_each(|(text, cell)| *text |= is_word(cell));
+            is_text.iter_mut().zip(record.iter()).for_each(|(text, cell)| *text |= is_word(cell));
         }
         rows += 1;
     }
@@ -297,14 +294,14 @@ pub(crate) fn describe(input: Input, options: &LoadOptions) -> Result<Descriptio
 
 /// Reads one class per row from the named column. The other cells are not parsed.
 pub(crate) fn load_truth(input: Input, word: &str, options: &LoadOptions) -> Result<Truth, Error> {
-    let table = CsvTable::open(input, options.header, options.delimiter)?;
+    let table = CsvTable::open(input, options)?;
     let j = find_column(&table.source_name, table.names.as_deref(), table.n_cols, word)?;
     read_truth(table, j)
 }
 
 /// Reads one class per row from the only column, or from the column `label`.
 pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
-    let table = CsvTable::open(input, None, None)?;
+    let table = CsvTable::open(input, &LoadOptions::default())?;
     let named = |names: &Vec<String>| names.iter().position(|name| name == "label");
     let j = match table.names.as_ref().and_then(named) {
         Some(j) => j,
@@ -322,7 +319,7 @@ pub(crate) fn load_labels(input: Input) -> Result<Truth, Error> {
 
 fn read_truth(mut table: CsvTable, j: usize) -> Result<Truth, Error> {
     let mut truth = TruthBuilder::default();
-    let mut record = ByteRecord::new();
+    let mut record = Record::default();
     while table.next(&mut record)? {
         truth.push(table.text(&record, &record[j])?);
     }

@@ -45,6 +45,7 @@ mod write;
 
 use serde::Serialize;
 
+pub use columns::ColumnList;
 pub use detect::Format;
 pub use digits::{DIGITS_CSV_GZ, digits, digits_csv};
 pub use error::Error;
@@ -56,7 +57,7 @@ pub use write::{
     write_csr_npz, write_labels, write_npy,
 };
 
-use source::Input;
+use source::{Input, MAX_LINE};
 
 /// Options for reading a table.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +85,8 @@ pub struct LoadOptions {
     /// Whether features are read in single or double precision. Default: single if it holds every value of
     /// the type in the file.
     pub single: Option<bool>,
+    /// Text formats: maximum number of bytes of a line. Default, and at most: 256 MiB.
+    pub max_line: Option<usize>,
 }
 
 /// A table with everything that a fit needs.
@@ -94,7 +97,7 @@ pub struct Dataset {
     /// Names of the features, if the file has names.
     pub feature_names: Option<Vec<String>>,
     /// Columns of the file that became features, if only some were chosen.
-    pub feature_columns: Option<Vec<usize>>,
+    pub feature_columns: Option<ColumnList>,
     /// CSV: line of the first row, from 1, if every row is one line.
     pub first_line: Option<u64>,
     /// True classes, if requested (svmlight: always).
@@ -220,7 +223,8 @@ pub fn describe(source: &Source, options: &LoadOptions) -> Result<Description, E
 
 /// Opens a source and checks that the options apply to its format.
 fn open(source: &Source, options: &LoadOptions) -> Result<Input, Error> {
-    let input = Input::open(source, options.format)?;
+    let mut input = Input::open(source, options.format)?;
+    input.max_line = options.max_line.unwrap_or(MAX_LINE).min(MAX_LINE);
     if options.variable.is_some() && !matches!(input.format, Format::Npz | Format::Mat) {
         return Err(Error::Option {
             source_name: input.name,

@@ -191,7 +191,7 @@ fn read_array(header: &MtxHeader, lines: &mut TextLines<'_>) -> Result<Matrix, E
 
 /// Reads a table, dense or sparse.
 pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
-    let mut lines = TextLines::new(&input.name, &mut input.reader);
+    let mut lines = TextLines::new(&mut input);
     let header = MtxHeader::read(&mut lines)?;
     let matrix = match header.is_array {
         true => read_array(&header, &mut lines)?,
@@ -202,7 +202,7 @@ pub(crate) fn load(mut input: Input, options: &LoadOptions) -> Result<Dataset, E
 
 /// Describes a file. Reads only the sizes; of a symmetric matrix, the stored triangle is counted.
 pub(crate) fn describe(mut input: Input) -> Result<Description, Error> {
-    let mut lines = TextLines::new(&input.name, &mut input.reader);
+    let mut lines = TextLines::new(&mut input);
     let header = MtxHeader::read(&mut lines)?;
     let shape = (header.n_rows, header.n_cols);
     Ok(Description {

@@ -279,7 +279,7 @@ impl ParquetRows {
             let names = Some(&table.columns[..]);
             let selection = Selection::new(&name, names, table.columns.len(), options)?;
             let mut fits_single = true;
-            for &j in &selection.features {
+            for j in selection.features.iter() {
                 fits_single &= table.number(j)?.fits_single();
             }
             if let Some(j) = selection.truth.filter(|&j| table.kinds[j] != Kind::Text) {
@@ -311,7 +311,7 @@ impl ParquetRows {
 
     /// Names of the features.
     pub(crate) fn feature_names(&self) -> Vec<String> {
-        self.selection.features.iter().map(|&j| self.table.columns[j].clone()).collect()
+        self.selection.features.iter().map(|j| self.table.columns[j].clone()).collect()
     }
 
     /// Appends the values of the next rows and returns the number of rows, 0 at the end.
@@ -360,7 +360,7 @@ impl ParquetRows {
             table.cells(group, j, row)
         };
         let Selection { features, truth, weights } = &self.selection;
-        self.features = features.iter().map(|&j| begin(j)).collect::<Result<_, _>>()?;
+        self.features = features.iter().map(&mut begin).collect::<Result<_, _>>()?;
         self.truth = truth.map(&mut begin).transpose()?;
         self.weights = weights.map(&mut begin).transpose()?;
         self.left = table.group_rows(group);

@@ -26,7 +26,7 @@ use obcut::{Matrix, RowSource};
 pub use expand::expand;
 pub use measure::{Measure, measure};
 
-use crate::columns::check_shape;
+use crate::columns::{ColumnList, check_shape};
 use crate::error::Error;
 use crate::source::Source;
 use crate::values::Real;
@@ -41,7 +41,7 @@ pub struct RowTable {
     /// Names of the features, if a file has names.
     pub feature_names: Option<Vec<String>>,
     /// Columns of the first file that became features, if only some were chosen.
-    pub feature_columns: Option<Vec<usize>>,
+    pub feature_columns: Option<ColumnList>,
     /// True classes of all rows, if requested.
     pub truth: Option<Truth>,
     /// Weights of all rows, if requested.

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::detect::{Format, Magic, check_head};
 use crate::error::Error;
 
+/// Maximum number of bytes of a line of text, so that a binary file without line ends does not fill the memory.
+pub(crate) const MAX_LINE: usize = 1 << 28;
+
 /// Number of bytes that are inspected to choose a reader.
 const HEAD: u64 = 1 << 16;
 
@@ -54,6 +57,8 @@ pub(crate) struct Input {
     pub taken: Arc<AtomicU64>,
     /// Number of bytes of the file, compressed or not.
     pub file_length: Option<u64>,
+    /// Maximum number of bytes of a line of text.
+    pub max_line: usize,
 }
 
 /// A reader with random access, for zip and Parquet files.
@@ -115,7 +120,8 @@ impl Input {
             (head, reader) = peek(buffered).map_err(fail)?;
         }
         // The caller sets the format.
-        Ok((Self { name, format: Format::Csv, reader, length, plain, taken, file_length }, head))
+        let (format, max_line) = (Format::Csv, MAX_LINE);
+        Ok((Self { name, format, reader, length, plain, taken, file_length, max_line }, head))
     }
 
     /// Creates an input from bytes in memory, for tests.
@@ -130,6 +136,7 @@ impl Input {
             plain: None,
             taken: Arc::default(),
             file_length: None,
+            max_line: MAX_LINE,
         })
     }
 

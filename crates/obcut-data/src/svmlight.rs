@@ -20,7 +20,7 @@ const MAX_INDEX: i64 = i32::MAX as i64;
 fn read(input: &mut Input) -> Result<(Csr<f64>, TruthBuilder), Error> {
     let mut rows = Csr { offsets: vec![0], columns: vec![], values: vec![], n_cols: 0 };
     let mut targets = TruthBuilder::default();
-    let mut lines = TextLines::new(&input.name, &mut input.reader);
+    let mut lines = TextLines::new(input);
     while let Some(line) = lines.next_line()? {
         let line = line.split('#').next().unwrap_or("");
         let mut words = line.split_ascii_whitespace();

@@ -4,36 +4,37 @@ use std::io::{BufRead, Read};
 
 use crate::error::Error;
 use crate::message::shorten;
-
-/// Maximum length of a line, so that a binary file without line ends does not fill the memory.
-const MAX_LINE: u64 = 1 << 28;
+use crate::source::Input;
 
 /// Lines with their numbers.
 pub(crate) struct TextLines<'a> {
     pub source_name: &'a str,
     reader: &'a mut dyn BufRead,
     buffer: Vec<u8>,
+    max_line: u64,
     /// Number of the last line read, from 1.
     pub number: u64,
 }
 
 impl<'a> TextLines<'a> {
-    pub(crate) fn new(source_name: &'a str, reader: &'a mut dyn BufRead) -> Self {
-        Self { source_name, reader, buffer: Vec::new(), number: 0 }
+    pub(crate) fn new(input: &'a mut Input) -> Self {
+        let max_line = input.max_line as u64;
+        let (source_name, reader) = (&input.name, &mut input.reader);
+        Self { source_name, reader, buffer: Vec::new(), max_line, number: 0 }
     }
 
     /// Reads the next line and trims it; `None` at the end of the file.
     pub(crate) fn next_line(&mut self) -> Result<Option<&str>, Error> {
         self.buffer.clear();
         let n = (&mut *self.reader)
-            .take(MAX_LINE)
+            .take(self.max_line)
             .read_until(b'\n', &mut self.buffer)
             .map_err(|e| Error::reading(self.source_name, e))?;
         if n == 0 {
             return Ok(None);
         }
         self.number += 1;
-        if n as u64 == MAX_LINE {
+        if n as u64 == self.max_line {
             return Err(self.error("the line does not end; is it text?"));
         }
         match std::str::from_utf8(&self.buffer) {

@@ -130,8 +130,9 @@ impl<'a> Builder<'a> {
                     Raw { name: name.clone(), place: place.clone(), grid, keep: Some(columns) };
                 self.read_roles(&raw, truth.is_some(), weights.is_some())?;
             }
-            let is_all = features.iter().copied().eq(0..grid.n_cols);
-            keep = (!is_all).then_some(features);
+            // Without rows, the columns of a header need not be there.
+            let is_all = features.is_all(grid.n_cols) || grid.n_rows == 0;
+            keep = (!is_all).then(|| features.iter().collect());
         }
         self.push(Piece { name, grid, keep, place: Some(place) })
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::raw::Grid;
-use crate::columns::{Selection, check_shape};
+use crate::columns::{ColumnList, Selection, check_shape};
 use crate::error::Error;
 use crate::source::{Input, Source};
 use crate::{Format, LoadOptions, csv, npy};
@@ -15,7 +15,7 @@ pub(crate) struct Opening {
     /// Names of the features, if the source has names.
     pub names: Option<Vec<String>>,
     /// Columns of the features, if only some were chosen.
-    pub columns: Option<Vec<usize>>,
+    pub columns: Option<ColumnList>,
     pub n_features: usize,
     /// Whether single precision holds every feature.
     pub fits_single: bool,
@@ -102,7 +102,7 @@ impl Opening {
             name,
             format: Format::Npy,
             names: None,
-            n_features: columns.as_ref().map_or(n_cols, Vec::len),
+            n_features: columns.as_ref().map_or(n_cols, ColumnList::len),
             columns,
             fits_single: number.fits_single(),
             n_rows: Some(n_rows),
