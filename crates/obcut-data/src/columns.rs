@@ -62,7 +62,7 @@ impl ColumnList {
 
     /// Whether these are the first `n_cols` columns in the order of the table.
     pub(crate) fn is_all(&self, n_cols: usize) -> bool {
-        self.ranges == [0..n_cols]
+        self.ranges.iter().eq([&(0..n_cols)])
     }
 
     /// For every range, ascending: the columns, and the position of the first of them in the list.

@@ -139,12 +139,11 @@ mod tests {
     use super::*;
     use std::io::{BufReader, Cursor};
 
+    /// Line and cells of every record, or the line and the name of a refusal.
+    type Found = Result<Vec<(u64, Vec<String>)>, (u64, String)>;
+
     /// All records of a text, with their lines; `buffer` is the number of bytes that are seen at a time.
-    fn records(
-        text: &str,
-        buffer: usize,
-        limit: usize,
-    ) -> Result<Vec<(u64, Vec<String>)>, (u64, String)> {
+    fn records(text: &str, buffer: usize, limit: usize) -> Found {
         let reader = BufReader::with_capacity(buffer, Cursor::new(text.as_bytes().to_vec()));
         let mut records = Records::new(Box::new(reader), b',', limit);
         let (mut record, mut found, mut refused) = (Record::default(), Vec::new(), None);
