@@ -78,7 +78,7 @@ impl Clusterer for DcdpAsc {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
-        let (n, d) = (samples.n_rows(), samples.n_cols());
+        let (n, d) = (samples.n_rows(), samples.width_at_most());
         // How popular a row gets is not known yet: at worst with all others.
         check_memory("dcdp-asc", Natural::bytes(n, d, n), n, run)?;
         let preparation = Preparation { scale: self.scale, may_move: true, allow_rotation: true };

@@ -54,7 +54,7 @@ impl Clusterer for Escg {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
-        let (n, d) = (samples.n_rows(), samples.n_cols());
+        let (n, d) = (samples.n_rows(), samples.width_at_most());
         let Self { supernodes, neighbors, rounds, n_init, scale } = *self;
         require(neighbors > 0, "neighbors", neighbors, "1 or more")?;
         require(rounds > 0, "rounds", rounds, "1 or more")?;

@@ -62,7 +62,7 @@ impl Clusterer for EulerSc {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
-        let (n, width) = (samples.n_rows(), 2 * samples.n_cols());
+        let (n, width) = (samples.n_rows(), 2 * samples.width_at_most());
         require(self.alpha > 0.0 && self.alpha.is_finite(), "alpha", self.alpha, "above 0")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
         let centers = 8.0 * 4.0 * k as f64 * width as f64;
@@ -123,7 +123,10 @@ impl Features for Euler<'_> {
 
     fn fill<T: Real>(&self, rows: Range<usize>, scratch: &mut Scratch, out: &mut [T]) {
         let d = self.table.d();
-        let scale = 1.0 / (d as f64).sqrt();
+        let folded = self.table.n_folded() as f64;
+        let scale = 1.0 / (d as f64 + folded).sqrt();
+        // Columns without entries were folded into the last.
+        let last = scale * (1.0 + folded).sqrt();
         scratch.row.resize(d, 0.0);
         for (i, out) in rows.zip(out.chunks_exact_mut(2 * d)) {
             let row = &mut scratch.row;
@@ -132,7 +135,12 @@ impl Features for Euler<'_> {
                 || self.table.row(i, row),
             );
             let (cos, sin) = out.split_at_mut(d);
-            waves(row, self.alpha * PI, |_| scale, cos, sin);
+            if folded == 0.0 {
+                waves(row, self.alpha * PI, |_| scale, cos, sin);
+            } else {
+                let scale = |f: usize| if f + 1 == d { last } else { scale };
+                waves(row, self.alpha * PI, scale, cos, sin);
+            }
         }
     }
 }

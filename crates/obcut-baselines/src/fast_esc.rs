@@ -82,7 +82,7 @@ impl Clusterer for FastEsc {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
-        let (n, d) = (samples.n_rows(), samples.n_cols());
+        let (n, d) = (samples.n_rows(), samples.width_at_most());
         require(self.features >= 2, "features", self.features, "2 or more")?;
         require(self.sigma > 0.0 && self.sigma.is_finite(), "sigma", self.sigma, "above 0")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;

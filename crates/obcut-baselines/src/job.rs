@@ -62,7 +62,7 @@ pub(crate) fn run(
 ) -> Result<Clustering, Error> {
     samples.check_clusters(k)?;
     let n = samples.n_rows();
-    samples.with_canonical(|samples| {
+    samples.with_stored_columns(None, |samples, _| {
         Context::run(run.threads, observer, |context| {
             let mut clock = Clock::default();
             context.report(Stage::Prepare, 0, 0, None)?;

@@ -74,7 +74,7 @@ impl Clusterer for Lsc {
         require(r > 0 && (r <= p || p == n), "r", r, "1 to p")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
         let needed =
-            8.0 * (n * (2 * r + 2 * (k + 1)) + 3 * p * p + 2 * p * samples.n_cols()) as f64;
+            8.0 * (n * (2 * r + 2 * (k + 1)) + 3 * p * p + 2 * p * samples.width_at_most()) as f64;
         check_memory("lsc", needed, n, run)?;
         let preparation = Preparation { scale: self.scale, may_move: true, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job, p, r.min(p)))

@@ -57,7 +57,7 @@ impl Clusterer for Rksc {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
-        let (n, d) = (samples.n_rows(), samples.n_cols());
+        let (n, d) = (samples.n_rows(), samples.width_at_most());
         let Self { max_neighbors, baseline, vectors, stride, n_init, scale } = *self;
         require(max_neighbors > 0, "max_neighbors", max_neighbors, "1 or more")?;
         require(baseline > 1, "baseline", baseline, "2 or more")?;

@@ -73,7 +73,7 @@ impl Clusterer for Ssc {
         require(positive(self.rho) && self.rho <= 1.0, "rho", self.rho, "above 0, up to 1")?;
         require(self.tol.is_finite() && self.tol >= 0.0, "tol", self.tol, "0 or more")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
-        let (n, d) = (samples.n_rows(), samples.n_cols());
+        let (n, d) = (samples.n_rows(), samples.width_at_most());
         check_memory("ssc", self.bytes(n, d, k), n, run)?;
         let preparation = Preparation { scale: self.scale, may_move: false, allow_rotation: false };
         job::run(samples, k, run, observer, preparation, |job| self.work(job))

@@ -66,7 +66,7 @@ impl Clusterer for SscOmp {
         require(fine, "threshold", self.threshold, "0 or more")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;
         let n = samples.n_rows();
-        check_memory("ssc-omp", self.bytes(n, samples.n_cols(), k), n, run)?;
+        check_memory("ssc-omp", self.bytes(n, samples.width_at_most(), k), n, run)?;
         let preparation = Preparation { scale: self.scale, may_move: false, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job))
     }

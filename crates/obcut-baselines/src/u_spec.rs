@@ -50,7 +50,7 @@ impl Clusterer for USpec {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error> {
-        let (n, d) = (samples.n_rows(), samples.n_cols());
+        let (n, d) = (samples.n_rows(), samples.width_at_most());
         let p = self.p.min(n);
         require(self.neighbors > 0, "neighbors", self.neighbors, "1 to p")?;
         require(self.n_init > 0, "n_init", self.n_init, "1 or more")?;

@@ -250,6 +250,20 @@ pub enum DataError {
     /// Arrays of a sparse matrix disagree.
     #[error("the sparse matrix is invalid: {0}")]
     Csr(String),
+    /// Points of a table with very many columns, which cannot be laid out whole.
+    #[error(
+        "{n_points} points of {n_cols} columns take {bytes} bytes; up to {limit} are laid out. Columns without entries need not be declared"
+    )]
+    TooWide {
+        /// Number of points.
+        n_points: usize,
+        /// Columns of the table.
+        n_cols: usize,
+        /// Bytes of the points.
+        bytes: u64,
+        /// The largest number of bytes.
+        limit: u64,
+    },
     /// NaN or infinity.
     #[error(
         "row {row}, column {col} is {value}; {count} such value(s) in all: remove or impute them first (rows and columns count from 0)"

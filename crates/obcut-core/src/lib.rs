@@ -17,6 +17,7 @@ pub mod reduce;
 pub mod scaling;
 pub mod simplex;
 mod sparse;
+pub mod stored_columns;
 pub mod table;
 pub mod unique_rows;
 

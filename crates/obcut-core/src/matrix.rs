@@ -121,6 +121,7 @@ pub struct CsrRef<'a, T> {
     columns: Ints<'a>,
     values: &'a [T],
     n_cols: usize,
+    n_folded: usize,
 }
 
 impl<'a, T: Copy> CsrRef<'a, T> {
@@ -177,7 +178,14 @@ impl<'a, T: Copy> CsrRef<'a, T> {
             ))
             .into());
         }
-        Ok(Self { offsets, columns, values, n_cols })
+        Ok(Self { offsets, columns, values, n_cols, n_folded: 0 })
+    }
+
+    /// The same matrix, whose last column stands for this many more without entries.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn standing_for(self, n_folded: usize) -> Self {
+        Self { n_folded, ..self }
     }
 
     /// The stored entries of one row as (column, value).
@@ -255,6 +263,12 @@ impl<'a, T: Copy> CsrRef<'a, T> {
     /// Number of stored entries.
     pub fn n_stored(&self) -> usize {
         self.values.len()
+    }
+
+    /// Columns without entries that the last column stands for, beside itself.
+    #[doc(hidden)]
+    pub fn n_folded(&self) -> usize {
+        self.n_folded
     }
 }
 
@@ -342,6 +356,33 @@ impl<'a> Samples<'a> {
             return Err(ParamError::TooManyClusters { n_clusters, n_samples: n_rows }.into());
         }
         Ok(())
+    }
+
+    /// Number of stored entries: of dense rows all.
+    #[doc(hidden)]
+    pub fn n_stored(&self) -> usize {
+        match self {
+            Self::Dense32(x) => x.values().len(),
+            Self::Dense64(x) => x.values().len(),
+            Self::Sparse32(x) => x.n_stored(),
+            Self::Sparse64(x) => x.n_stored(),
+        }
+    }
+
+    /// Columns without entries that the last column stands for, beside itself.
+    #[doc(hidden)]
+    pub fn n_folded(&self) -> usize {
+        match self {
+            Self::Dense32(_) | Self::Dense64(_) => 0,
+            Self::Sparse32(x) => x.n_folded(),
+            Self::Sparse64(x) => x.n_folded(),
+        }
+    }
+
+    /// The most columns that can hold an entry, and one for all others.
+    #[doc(hidden)]
+    pub fn width_at_most(&self) -> usize {
+        self.n_cols().min(self.n_stored().saturating_add(1))
     }
 
     /// Whether the matrix is stored sparse.

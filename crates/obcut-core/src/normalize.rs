@@ -222,7 +222,7 @@ fn fit<E: Entries>(
     let (n, d) = x.shape();
     let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
     let limit = limit(single, kind);
-    let mut columns = Columns::new(d);
+    let mut columns = Columns { folded: x.n_folded(), ..Columns::new(d) };
     context.fold(
         n,
         |rows| {

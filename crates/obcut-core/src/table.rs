@@ -147,6 +147,11 @@ impl<'a> Table<'a> {
         self.samples.n_cols()
     }
 
+    /// Columns without entries that the last column of a sparse table stands for, beside itself.
+    pub fn n_folded(&self) -> usize {
+        self.samples.n_folded()
+    }
+
     /// Whether the rows are stored sparse.
     pub fn is_sparse(&self) -> bool {
         self.samples.is_sparse()

@@ -112,7 +112,8 @@ impl PyModel {
     #[getter]
     fn anchors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (m, d) = (self.0.n_anchors(), self.0.n_features());
-        PyArray1::from_vec(py, self.0.anchors()).reshape([m, d])
+        let anchors = self.0.anchors().map_err(raised)?;
+        PyArray1::from_vec(py, anchors).reshape([m, d])
     }
 
     #[getter]

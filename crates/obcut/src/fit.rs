@@ -101,17 +101,33 @@ pub fn fit(
     observer: &dyn Observer,
 ) -> Result<Fit, Error> {
     check(params, (samples.n_rows(), samples.n_cols()), weights)?;
-    // Entries given twice would be squared apart: they are added up first.
-    samples.with_canonical(|samples| {
-        if large::is_large(params, samples.n_rows(), samples.n_cols()) {
-            let (rows, found) = large::fit_samples(samples, weights, params, observer)?;
-            return Ok(Fit { rows, ..found.into() });
+    // Given anchors have a value in every column.
+    if params.anchors.is_some() {
+        return samples.with_canonical(|samples| fit_folded(samples, weights, params, observer));
+    }
+    samples.with_stored_columns(weights, |samples, columns| {
+        let mut fit = fit_folded(samples, weights, params, observer)?;
+        if let Some(columns) = columns {
+            fit.model.unfold(columns.clone());
         }
-        let Solved { rows, model, trace, notes } =
-            fit_whole(samples, weights, None, params, observer)?;
-        let warnings = notes.warnings(&model, &trace);
-        Ok(Fit { rows, model, trace, warnings })
+        Ok(fit)
     })
+}
+
+/// Clusters rows that were checked, and whose empty columns were folded into one.
+fn fit_folded(
+    samples: &Samples<'_>,
+    weights: Option<&[f64]>,
+    params: &Params,
+    observer: &dyn Observer,
+) -> Result<Fit, Error> {
+    if large::is_large(params, samples.n_rows(), samples.n_cols()) {
+        let (rows, found) = large::fit_samples(samples, weights, params, observer)?;
+        return Ok(Fit { rows, ..found.into() });
+    }
+    let Solved { rows, model, trace, notes } = fit_whole(samples, weights, None, params, observer)?;
+    let warnings = notes.warnings(&model, &trace);
+    Ok(Fit { rows, model, trace, warnings })
 }
 
 impl OBCut<'_> {

@@ -11,6 +11,9 @@ use obcut_core::random::Stream;
 use obcut_core::table::Table;
 use obcut_core::unique_rows::UniqueRows;
 
+/// Bytes of centers that are laid out at most.
+const CENTER_BYTES: u64 = 4 << 30;
+
 /// Settings of [`k_means`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct KMeansParams {
@@ -79,8 +82,16 @@ pub fn k_means(
     observer: &dyn Observer,
 ) -> Result<KMeansFit, Error> {
     samples.check_clusters(params.n_clusters)?;
-    samples.with_canonical(|samples| {
-        Context::run(params.threads, observer, |context| fitted(samples, params, &context))
+    samples.with_stored_columns(None, |samples, columns| {
+        let found =
+            Context::run(params.threads, observer, |context| fitted(samples, params, &context))?;
+        match columns {
+            Some(columns) => {
+                let centers = columns.unfold(&found.centers, CENTER_BYTES)?;
+                Ok(KMeansFit { centers, ..found })
+            }
+            None => Ok(found),
+        }
     })
 }
 

@@ -24,6 +24,7 @@ use obcut_core::matrix::{Rows, Samples};
 use obcut_core::normalize::{self, Scaling};
 use obcut_core::observer::Silent;
 use obcut_core::parallel::Context;
+use obcut_core::stored_columns::StoredColumns;
 use obcut_core::table::Table;
 
 pub use prediction::{ClusterScores, Prediction};
@@ -34,6 +35,8 @@ pub use predictor::Predictor;
 pub struct Model {
     pub(crate) params: Params,
     pub(crate) version: String,
+    /// The columns that hold entries, where a sparse table has others. The model then sees those, and one more.
+    pub(crate) columns: Option<StoredColumns>,
     pub(crate) scaling: Scaling,
     /// First anchors, M × d in the scaled space, one set after the other.
     pub(crate) anchors: Vec<f64>,
@@ -56,6 +59,9 @@ pub struct Model {
     pub(crate) spread: Spread,
 }
 
+/// Bytes of anchors that are laid out at most.
+const ANCHOR_BYTES: u64 = 4 << 30;
+
 /// The score of a row that was not looked at.
 pub(crate) const NO_SCORE: RowScore =
     RowScore { label: 0, second: 0, margin: 0.0, confidence: 0.0, outlier: 0.0, noise: false };
@@ -73,6 +79,11 @@ impl Model {
 
     /// Number of features a row must have.
     pub fn n_features(&self) -> usize {
+        self.columns.as_ref().map_or(self.width(), StoredColumns::n_cols)
+    }
+
+    /// Number of columns that the model sees.
+    pub(crate) fn width(&self) -> usize {
         self.scaling.shift.len()
     }
 
@@ -83,7 +94,7 @@ impl Model {
 
     /// Number of anchors over all sets.
     pub fn n_anchors(&self) -> usize {
-        self.anchors.len() / self.n_features()
+        self.anchors.len() / self.width()
     }
 
     /// Number of columns of [`Self::transform`]. A union of two graphs has a column for every kind of link
@@ -133,10 +144,26 @@ impl Model {
     }
 
     /// Anchors in the units of the data, M × d row-major.
-    pub fn anchors(&self) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// When a sparse table has so many columns without entries that the anchors would take more than 4 GiB.
+    pub fn anchors(&self) -> Result<Vec<f64>, Error> {
         let mut anchors = self.anchors.clone();
         self.scaling.undo(&mut anchors);
-        anchors
+        match &self.columns {
+            Some(columns) => columns.unfold(&anchors, ANCHOR_BYTES),
+            None => Ok(anchors),
+        }
+    }
+
+    /// Tells a model of a folded table of the columns of the table itself.
+    pub(crate) fn unfold(&mut self, columns: StoredColumns) {
+        for cluster in &mut self.explanation.clusters {
+            for feature in &mut cluster.features {
+                feature.index = columns.stored().get(feature.index).copied().unwrap_or_default();
+            }
+        }
+        self.columns = Some(columns);
     }
 
     /// Cluster of every anchor: the one that an edge to it speaks for most.

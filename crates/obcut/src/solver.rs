@@ -100,7 +100,7 @@ fn distinct_rows(
         Some(scaling) => (scaling.clone(), Vec::new()),
         None => {
             let found = Scaling::fit_and_look(samples, weights, params.scaling(), context)?;
-            let double = samples.n_rows() * samples.n_cols() <= DOUBLE_CELLS;
+            let double = samples.n_rows().saturating_mul(samples.n_cols()) <= DOUBLE_CELLS;
             (Scaling { double, ..found.0 }, found.1)
         }
     };

@@ -154,7 +154,7 @@ fn damaged_foreign_and_newer_models_are_told_apart() {
     };
     assert!(matches!(
         kind(&replaced(r#"\"format\":2"#, r#"\"format\":9"#)),
-        ModelError::Newer { found: 9, supported: 2 }
+        ModelError::Newer { found: 9, supported: 3 }
     ));
     assert!(matches!(kind(&replaced(r#""obcut":"#, r#""other":"#)), ModelError::Foreign(_)));
 }

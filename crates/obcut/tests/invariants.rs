@@ -321,7 +321,7 @@ fn given_anchors_and_given_labels_are_used() {
     let params = Params { anchors: Some(anchors.clone()), ..Params::new(4) };
     let found = fit_ok(&data.matrix, None, &params);
     assert_eq!(found.model().n_anchors(), 20);
-    let kept = found.model().anchors();
+    let kept = found.model().anchors().unwrap();
     assert!(kept.iter().zip(&anchors).all(|(a, b)| (a - b).abs() < 1e-5));
     let params =
         Params { init: Init::Given(data.labels.clone()), learn: Learn::Nothing, ..Params::new(4) };

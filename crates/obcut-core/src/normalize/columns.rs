@@ -9,6 +9,10 @@ use crate::normalize::Scale;
 /// The entries of a row, zeros possibly left out.
 pub trait Entries: Sync {
     fn shape(&self) -> (usize, usize);
+    /// Columns without entries that the last one stands for, beside itself.
+    fn n_folded(&self) -> usize {
+        0
+    }
     fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
 
     /// Takes a row into the columns at once, when it is stored whole and all of it is within the limit.
@@ -61,6 +65,9 @@ impl Entries for Samples<'_> {
     fn shape(&self) -> (usize, usize) {
         (self.n_rows(), self.n_cols())
     }
+    fn n_folded(&self) -> usize {
+        Samples::n_folded(self)
+    }
     fn entries(&self, row: usize, visit: impl FnMut(usize, f64)) {
         self.each(row, visit);
     }
@@ -69,6 +76,9 @@ impl Entries for Samples<'_> {
 impl<T: Real> Entries for CsrRef<'_, T> {
     fn shape(&self) -> (usize, usize) {
         (self.n_rows(), self.n_cols())
+    }
+    fn n_folded(&self) -> usize {
+        CsrRef::n_folded(self)
     }
     fn entries(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
         self.each(row, |f, v| visit(f, v.to_f64()));
@@ -93,6 +103,8 @@ pub struct Columns {
     pub present: Vec<f64>,
     /// Whether a value is no whole number.
     pub fractions: bool,
+    /// Columns without entries that the last one stands for, beside itself.
+    pub folded: usize,
     /// Number of rows.
     pub rows: u64,
     /// Sum of their weights.
@@ -117,6 +129,7 @@ impl Columns {
             zeros: 0,
             present: vec![0.0; d],
             fractions: false,
+            folded: 0,
             rows: 0,
             weight: 0.0,
             bad: 0,
@@ -188,8 +201,10 @@ impl Columns {
 
     /// The scaling that was asked for, or the one that suits.
     pub fn kind(&self, asked: Scale) -> Scale {
+        let folded = self.folded as f64 * self.rows as f64;
+        let cells = self.rows as f64 * self.min.len() as f64 + folded;
         let counts = self.min.iter().all(|&v| v >= 0.0)
-            && self.zeros as f64 > SPARSE_COUNTS * self.rows as f64 * self.min.len() as f64;
+            && self.zeros as f64 + folded > SPARSE_COUNTS * cells;
         match asked {
             Scale::Auto if counts && !self.fractions => Scale::Idf,
             Scale::Auto if counts => Scale::UnitRows,

@@ -25,8 +25,7 @@ impl Prediction<'_> {
     pub fn layout_2d(&self) -> Result<Vec<f64>, Error> {
         let (graph, model) = (self.graph()?, self.model);
         let anchor_labels = model.anchor_labels();
-        let of_anchor =
-            places(&model.anchors, model.n_features(), &anchor_labels, model.n_clusters())?;
+        let of_anchor = places(&model.anchors, model.width(), &anchor_labels, model.n_clusters())?;
         let of_column: Vec<[f64; 2]> =
             model.layout.anchor_of_column().iter().map(|&a| of_anchor[a as usize]).collect();
         Ok(map(&graph, &of_column))

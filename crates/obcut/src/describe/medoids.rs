@@ -28,7 +28,7 @@ impl Prediction<'_> {
         check_weights(weights, n)?;
         Context::run(self.threads, self.observer, |context| {
             self.model.check(&self.samples, &context)?;
-            self.samples.with_canonical(|samples| {
+            self.samples.with_columns_of(self.model.columns.as_ref(), |samples| {
                 let table = Table::new(*samples, &self.model.scaling);
                 let means = means(&table, labels, weights, k, &context)?;
                 nearest(&table, labels, &means, k, count, &context)

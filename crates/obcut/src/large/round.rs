@@ -76,7 +76,7 @@ impl Scope {
 
 impl LabelPass {
     fn new(task: &LabelPassTask) -> Self {
-        let (k, d, m) = (task.model.n_clusters(), task.model.n_features(), task.model.n_columns());
+        let (k, d, m) = (task.model.n_clusters(), task.model.width(), task.model.n_columns());
         Self {
             links: vec![0; m * k],
             sizes: vec![0; k],
@@ -113,7 +113,7 @@ impl LabelPass {
     /// Puts sizes and facts about the clusters into the model.
     pub fn describe(&self, task: &LabelPassTask, model: &mut Model) {
         let Scope { grid, largest_weight, unit, middle, range } = &task.scope;
-        let (k, d) = (model.n_clusters(), model.n_features());
+        let (k, d) = (model.n_clusters(), model.width());
         let sizes = self.weights(&self.sizes, &task.scope);
         let links = self.weights(&self.links, &task.scope);
         let association = score::joined_associations(&links, &sizes);
@@ -273,7 +273,7 @@ impl RoundReady<'_> {
         mut rows: Option<&mut Vec<RowScore>>,
     ) {
         let LabelPassTask { model, scope, .. } = self.task;
-        let (k, d, grid) = (model.n_clusters(), model.n_features(), scope.grid);
+        let (k, d, grid) = (model.n_clusters(), model.width(), scope.grid);
         let inverse: Vec<f64> =
             scope.range.iter().map(|&r| if r.is_normal() { 1.0 / r } else { 0.0 }).collect();
         let mut gains = vec![0.0; k];

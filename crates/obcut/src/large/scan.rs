@@ -42,6 +42,8 @@ pub(crate) struct Scan {
     /// Weight of the rows whose value is not zero, as a sum and what it lost.
     present: Vec<(f64, f64)>,
     fractions: bool,
+    /// Columns without entries that the last one stands for.
+    folded: usize,
     /// Rows of positive weight.
     rows: u64,
     weight: Doubled,
@@ -58,7 +60,7 @@ pub(crate) struct Scan {
 impl ScanTask {
     pub fn run(&self, piece: &Piece<'_>) -> Scan {
         let samples = &piece.samples;
-        let mut scan = Scan::new(samples.n_cols(), self);
+        let mut scan = Scan { folded: samples.n_folded(), ..Scan::new(samples.n_cols(), self) };
         let identity = Scaling::identity(samples.n_cols());
         let table = Table::new(*samples, &identity);
         let mut scratch = Scratch::default();
@@ -106,6 +108,7 @@ impl Scan {
             zeros: 0,
             present: vec![(0.0, 0.0); d],
             fractions: false,
+            folded: 0,
             rows: 0,
             weight: Doubled::default(),
             largest_weight: 0.0,
@@ -181,6 +184,7 @@ impl Scan {
             }
         }
         self.fractions |= other.fractions;
+        self.folded = self.folded.max(other.folded);
         self.zeros += other.zeros;
         self.rows += other.rows;
         self.weight.merge(other.weight);
@@ -215,6 +219,7 @@ impl Scan {
             zeros: self.zeros,
             present: self.present.iter().map(|(s, r)| s + r).collect(),
             fractions: self.fractions,
+            folded: self.folded,
             rows: self.rows,
             weight: self.weight.value(),
             bad: self.bad,

@@ -17,9 +17,10 @@ use crate::params::{Params, Scale};
 use crate::records::Explanation;
 use obcut_core::error::{Error, ModelError};
 use obcut_core::normalize::Scaling;
+use obcut_core::stored_columns::StoredColumns;
 
-/// Newest format this program writes and reads.
-const FORMAT: u32 = 2;
+/// Newest format this program reads. It is written where columns were folded, else the one before.
+const FORMAT: u32 = 3;
 /// Key of the JSON document in the metadata.
 const KEY: &str = "obcut";
 
@@ -46,6 +47,9 @@ struct Header {
     /// Whether rows of single precision are multiplied in double precision.
     #[serde(default)]
     double: bool,
+    /// Number of columns of the table, where those without entries were folded into one (format 3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    n_features: Option<usize>,
 }
 
 /// The part of the header that every version has.
@@ -60,10 +64,10 @@ impl Model {
     /// # Errors
     /// When the arrays cannot be laid out (never for a fitted model).
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let (k, d) = (self.n_clusters(), self.n_features());
+        let (k, d) = (self.n_clusters(), self.width());
         let (m, columns) = (self.n_anchors(), self.n_columns());
         let header = Header {
-            format: FORMAT,
+            format: if self.columns.is_some() { FORMAT } else { FORMAT - 1 },
             version: self.version.clone(),
             params: self.params.clone(),
             scale: self.scaling.kind,
@@ -75,6 +79,7 @@ impl Model {
             explanation: self.explanation.clone(),
             noise_threshold: self.spread.threshold,
             double: self.scaling.double,
+            n_features: self.columns.as_ref().map(StoredColumns::n_cols),
         };
         let mut arrays: Vec<(&str, Vec<usize>, &[f64])> = vec![
             ("anchor_weights", vec![columns], &self.rule.anchor_weights),
@@ -106,6 +111,10 @@ impl Model {
             let shape = vec![self.exceptions.len()];
             bytes.push(("exception_keys", Dtype::U64, shape.clone(), keys));
             bytes.push(("exception_labels", Dtype::U32, shape, labels));
+        }
+        if let Some(columns) = &self.columns {
+            let stored = columns.stored().iter().flat_map(|&j| (j as u64).to_le_bytes()).collect();
+            bytes.push(("stored_columns", Dtype::U64, vec![columns.stored().len()], stored));
         }
         if !self.spread.rivals.is_empty() {
             let rivals = self.spread.rivals.iter().flat_map(|b| b.to_le_bytes()).collect();
@@ -170,8 +179,8 @@ impl Model {
         let (shape, embedding) = read("embedding", 2)?;
         let k = shape[1];
         let layout = layout(&header, m)?;
-        let columns = layout.n_columns();
-        expect("embedding", &shape, &[columns, k])?;
+        let n_columns = layout.n_columns();
+        expect("embedding", &shape, &[n_columns, k])?;
         let vector = |name: &str, length: usize| -> Result<Vec<f64>, ModelError> {
             let (shape, values) = read(name, 1)?;
             expect(name, &shape, &[length])?;
@@ -207,11 +216,13 @@ impl Model {
         if header.scale == Scale::Auto || !header.ridge.is_finite() || header.ridge < 0.0 {
             return Err(ModelError::Damaged("its settings make no sense".into()).into());
         }
+        let columns = columns_of(&tensors, header.n_features, d)?;
         // Older files do not say what is usual among their rows.
         let points = prototypes.as_deref().unwrap_or(&anchors);
         let spread = spread
             .unwrap_or_else(|| Spread { reach: vec![0.0; m], ..Spread::of_anchors(points, d, k) });
         Ok(Self {
+            columns,
             scaling: Scaling {
                 kind: header.scale,
                 shift: vector("shift", d)?,
@@ -221,7 +232,7 @@ impl Model {
             rule: DecisionRule {
                 n_clusters: k,
                 embedding,
-                anchor_weights: vector("anchor_weights", columns)?,
+                anchor_weights: vector("anchor_weights", n_columns)?,
                 sums: vector("rule_sums", k)?,
                 sizes: vector("rule_sizes", k)?,
                 boost: vector("boost", k)?,
@@ -281,6 +292,26 @@ fn layout(header: &Header, n_anchors: usize) -> Result<GraphLayout, ModelError> 
         Ok(layout)
     } else {
         Err(ModelError::Damaged("the parts of its graph make no sense".into()))
+    }
+}
+
+/// The columns that hold entries, where others were folded into one of the `width` columns.
+fn columns_of(
+    tensors: &SafeTensors<'_>,
+    n_features: Option<usize>,
+    width: usize,
+) -> Result<Option<StoredColumns>, ModelError> {
+    let Some(n_features) = n_features else {
+        return Ok(None);
+    };
+    let view = tensors.tensor("stored_columns").map_err(|e| ModelError::Damaged(e.to_string()))?;
+    let words = view.data().chunks_exact(8);
+    let stored: Option<Vec<usize>> =
+        words.map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes")).try_into().ok()).collect();
+    let columns = stored.and_then(|stored| StoredColumns::new(n_features, stored).ok());
+    match columns.filter(|c| view.dtype() == Dtype::U64 && c.width() == width) {
+        Some(columns) => Ok(Some(columns)),
+        None => Err(ModelError::Damaged("the columns that hold entries make no sense".into())),
     }
 }
 

@@ -112,7 +112,7 @@ impl<'a> Prediction<'a> {
     pub fn graph(&self) -> Result<Graph, Error> {
         let context = Context::new(self.threads, self.observer)?;
         self.model.check(&self.samples, &context)?;
-        self.samples.with_canonical(|samples| {
+        self.samples.with_columns_of(self.model.columns.as_ref(), |samples| {
             let table = Table::new(*samples, &self.model.scaling);
             let points = table.points(self.model.anchors.clone());
             self.model.builder(&points).build(&table, &points, &context)
@@ -154,7 +154,7 @@ impl<'a> Prediction<'a> {
         let context = Context::new(self.threads, self.observer)?;
         self.model.check(&self.samples, &context)?;
         if !out.is_empty() {
-            self.samples.with_canonical(|samples| {
+            self.samples.with_columns_of(self.model.columns.as_ref(), |samples| {
                 let table = Table::new(*samples, &self.model.scaling);
                 let ready = ready(&table);
                 self.model.visit_table(&table, &context, &mut out, stride, |seen, work, out| {

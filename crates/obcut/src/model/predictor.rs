@@ -7,7 +7,7 @@ use crate::model::spread::{JudgeWork, RowJudge, Seen};
 use obcut_core::block::{Points, Scratch};
 use obcut_core::error::{DataError, Error};
 use obcut_core::kmeans::nearest_point;
-use obcut_core::matrix::DenseRef;
+use obcut_core::matrix::{DenseRef, Samples};
 use obcut_core::normalize;
 use obcut_core::table::Table;
 
@@ -34,7 +34,7 @@ pub struct Predictor<'m> {
 
 impl<'m> Predictor<'m> {
     pub(super) fn new(model: &'m Model) -> Result<Self, Error> {
-        let none = DenseRef::<f64>::new(&[], 0, model.n_features())?.into();
+        let none = DenseRef::<f64>::new(&[], 0, model.width())?.into();
         let table = Table::new(none, &model.scaling);
         let points = table.points(model.prototypes.as_ref().unwrap_or(&model.anchors).clone());
         let builder = model.prototypes.is_none().then(|| model.builder(&points));
@@ -63,9 +63,18 @@ impl<'m> Predictor<'m> {
         if found != expected {
             return Err(DataError::Features { found, expected }.into());
         }
-        let samples = DenseRef::new(row, 1, row.len())?.into();
+        let samples: Samples<'_> = DenseRef::new(row, 1, row.len())?.into();
         normalize::check_row_by_row(&samples)?;
-        let table = Table::new(samples, &self.model.scaling);
+        samples.with_columns_of(self.model.columns.as_ref(), |samples| self.visit(samples, visit))
+    }
+
+    /// Hands what is known of a row that was checked to `visit`.
+    fn visit<R>(
+        &self,
+        samples: &Samples<'_>,
+        visit: impl FnOnce(&Seen<'_>) -> R,
+    ) -> Result<R, Error> {
+        let table = Table::new(*samples, &self.model.scaling);
         let Some(builder) = &self.builder else {
             let gains = nearest_point(&table, 0, &self.points);
             return Ok(visit(&Seen { row: (&table, 0), links: (&[], &[]), gains: &gains }));

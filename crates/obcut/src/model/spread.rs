@@ -186,7 +186,7 @@ fn reach(
     weights: &[f64],
     context: &Context<'_>,
 ) -> Result<Vec<f64>, Error> {
-    let (m, d) = (model.n_anchors(), model.n_features());
+    let (m, d) = (model.n_anchors(), model.width());
     let of_column = model.layout.anchor_of_column();
     let mut mass = vec![0.0; m];
     for (i, w) in weights.iter().enumerate() {
@@ -212,7 +212,7 @@ fn reach(
 
 /// For every anchor the nearest dense anchor of each of a few clusters, the nearest first.
 fn rivals(model: &Model, spread: &Spread, context: &Context<'_>) -> Result<Vec<u32>, Error> {
-    let (d, k) = (model.n_features(), model.n_clusters());
+    let (d, k) = (model.width(), model.n_clusters());
     let count = if k > 1 { RIVALS.min(k) } else { 0 };
     let (labels, dense) = dense(model, spread);
     if count == 0 {
@@ -297,7 +297,7 @@ struct AnchorDistances<'m> {
 
 impl<'m> AnchorDistances<'m> {
     fn new(model: &'m Model, table: &Table<'_>) -> Self {
-        let anchors = model.anchors.chunks_exact(model.n_features());
+        let anchors = model.anchors.chunks_exact(model.width());
         let term = |a: &[f64]| (table.shared_product(a), dot(a, a));
         let terms = if table.is_sparse() { anchors.map(term).collect() } else { Vec::new() };
         Self { anchors: &model.anchors, of_column: model.layout.anchor_of_column(), terms }
@@ -500,7 +500,7 @@ mod tests {
 
     /// The smallest distance from an anchor within which all anchors together hold the wanted share.
     fn slow_reach(model: &Model, graph: &Graph, weights: &[f64]) -> Vec<f64> {
-        let (m, d) = (model.n_anchors(), model.n_features());
+        let (m, d) = (model.n_anchors(), model.width());
         let of_column = model.layout.anchor_of_column();
         let links = |a: usize| {
             let of_row = |i: usize| {

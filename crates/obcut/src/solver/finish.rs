@@ -65,6 +65,7 @@ impl Problem<'_> {
             .collect();
         exceptions.sort_unstable();
         let mut model = Model {
+            columns: None,
             params: Params { anchors: None, ..params.clone() },
             version: env!("CARGO_PKG_VERSION").into(),
             scaling: scaling.clone(),
