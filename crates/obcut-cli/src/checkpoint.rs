@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use obcut::large::Store;
-use obcut::{Error, RowScore};
+use obcut::{Error, RowScore, StateError};
 use obcut_data::{LoadOptions, Source};
 use serde::{Deserialize, Serialize};
 
@@ -24,17 +24,32 @@ const LABELS: &str = "labels";
 /// File of the processes that worked on the run, one per line.
 const PROCESSES: &str = "processes";
 /// Version of the checkpoint format, in the first line of a state.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The inputs that a state belongs to.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct StateHeader {
     obcut_checkpoint: u32,
-    /// Name, length and modification time of every file.
-    files: Vec<(String, u64, u128)>,
+    /// Name, length and modification time (in nanoseconds) of every file.
+    files: Vec<(String, u64, u64)>,
     /// The options for reading the files.
     options: String,
     with_margins: bool,
+}
+
+/// The first line of a state.
+#[derive(Debug, Serialize, Deserialize)]
+struct StateLine {
+    #[serde(flatten)]
+    run: StateHeader,
+    /// Rows at the beginning of the file of labels that the state counts as done, and their checksum.
+    labels: (u64, u64),
+}
+
+/// The version of a state, which every version writes in the first line.
+#[derive(Deserialize)]
+struct StateVersion {
+    obcut_checkpoint: u32,
 }
 
 /// Stores labels and states of a run.
@@ -91,7 +106,19 @@ impl Checkpoint {
                         folder.display()
                     )));
                 }
-                (LabelSpool::new(file, shape), saved)
+                let spool = LabelSpool::new(file, shape);
+                let saved = match saved {
+                    Some((labels, state)) => {
+                        let is_whole = labels.0 <= shape.0 as u64
+                            && spool.resume(labels.0, labels.1).with_context(told)?;
+                        if !is_whole {
+                            bail!(damaged(&folder.join(LABELS)));
+                        }
+                        Some(state)
+                    }
+                    None => None,
+                };
+                (spool, saved)
             }
         };
         Ok(Self {
@@ -118,6 +145,16 @@ impl Checkpoint {
         fs::write(&path, text).with_context(|| path.display().to_string())
     }
 
+    /// Names the file of a state that the engine refused as damaged.
+    pub fn explain(&self, error: Error) -> anyhow::Error {
+        match (&error, &self.folder) {
+            (Error::State(StateError::Damaged(_)), Some(folder)) => {
+                damaged(&folder.join(STATE)).into()
+            }
+            _ => error.into(),
+        }
+    }
+
     /// Removes the checkpoint.
     pub fn clear(&self) {
         if let Some(folder) = &self.folder {
@@ -129,13 +166,14 @@ impl Checkpoint {
         }
     }
 
-    fn write(&self, folder: &Path, state: &[u8]) -> io::Result<()> {
+    fn write(&self, folder: &Path, state: &[u8], n_labeled: u64) -> io::Result<()> {
         // The labels that the state counts as done must be on the disk first.
         self.spool.sync()?;
         // The name is fixed, so that the next save overwrites a partial file of a killed run.
         let path = folder.join(NEW_STATE);
         let mut file = File::create(&path)?;
-        serde_json::to_writer(&mut file, &self.header)?;
+        let labels = (n_labeled, self.spool.checksum(n_labeled));
+        serde_json::to_writer(&mut file, &StateLine { run: self.header.clone(), labels })?;
         file.write_all(b"\n")?;
         file.write_all(state)?;
         file.sync_all()?;
@@ -160,9 +198,9 @@ impl Store for Checkpoint {
         self.folder.is_some()
     }
 
-    fn save(&self, state: &[u8]) -> Result<(), Error> {
+    fn save(&self, state: &[u8], n_labeled: u64) -> Result<(), Error> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let saved = interrupt::saving(|| self.write(folder, state));
+        let saved = interrupt::saving(|| self.write(folder, state, n_labeled));
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         saved.map_err(|source| {
             let action = format!("save the state of the run to {}", folder.display());
@@ -172,18 +210,21 @@ impl Store for Checkpoint {
 }
 
 /// Name, length and modification time of the files.
-fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u128)>> {
-    let stamp = |source: &Source| -> anyhow::Result<(String, u64, u128)> {
+fn stamps(sources: &[Source]) -> anyhow::Result<Vec<(String, u64, u64)>> {
+    let stamp = |source: &Source| -> anyhow::Result<(String, u64, u64)> {
         let Source::Path(path) = source else { return Ok((source.display(), 0, 0)) };
         let meta = fs::metadata(path).with_context(|| source.display())?;
         let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Ok((source.display(), meta.len(), changed.map_or(0, |time| time.as_nanos())))
+        Ok((source.display(), meta.len(), changed.map_or(0, |time| time.as_nanos() as u64)))
     };
     sources.iter().map(stamp).collect()
 }
 
+/// A state, and the rows and checksum of the labels that belong to it.
+type Saved = ((u64, u64), Vec<u8>);
+
 /// The state in a folder, if there is one to resume from.
-fn saved(folder: &Path, header: &StateHeader, resume: bool) -> anyhow::Result<Option<Vec<u8>>> {
+fn saved(folder: &Path, header: &StateHeader, resume: bool) -> anyhow::Result<Option<Saved>> {
     let path = folder.join(STATE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -198,24 +239,34 @@ fn saved(folder: &Path, header: &StateHeader, resume: bool) -> anyhow::Result<Op
         )));
     }
     let cut = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
-    let found: Option<StateHeader> = serde_json::from_slice(&bytes[..cut]).ok();
+    let version: Option<StateVersion> = serde_json::from_slice(&bytes[..cut]).ok();
+    let found: Option<StateLine> = serde_json::from_slice(&bytes[..cut]).ok();
     match found {
-        Some(found) if found == *header => Ok(Some(bytes[(cut + 1).min(bytes.len())..].to_vec())),
-        Some(found) if found.obcut_checkpoint != FORMAT => bail!(CliError::Usage(format!(
-            "the checkpoint {} was written by another version of obcut; finish the run with that version, or remove the folder",
-            folder.display()
-        ))),
+        _ if version.is_some_and(|version| version.obcut_checkpoint != FORMAT) => {
+            bail!(CliError::Usage(format!(
+                "the checkpoint {} was written by another version of obcut; finish the run with that version, or remove the folder",
+                folder.display()
+            )))
+        }
+        Some(found) if found.run == *header => {
+            Ok(Some((found.labels, bytes[(cut + 1).min(bytes.len())..].to_vec())))
+        }
         Some(found) => {
-            let names: Vec<&str> = found.files.iter().map(|file| &file.0[..]).collect();
+            let names: Vec<&str> = found.run.files.iter().map(|file| &file.0[..]).collect();
             bail!(CliError::Usage(format!(
                 "the checkpoint {} was written for another version of {}, or for other options; use the same files and options, or remove the folder",
                 folder.display(),
                 names.join(", ")
             )))
         }
-        None => bail!(CliError::Data(format!(
-            "{} is not a checkpoint; remove the folder and start again",
-            path.display()
-        ))),
+        None => bail!(damaged(&path)),
     }
+}
+
+/// The error of a file of a checkpoint that is not as it was written.
+fn damaged(path: &Path) -> CliError {
+    CliError::Data(format!(
+        "{} is damaged; remove the folder of the checkpoint and start again",
+        path.display()
+    ))
 }

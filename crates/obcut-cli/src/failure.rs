@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use obcut::params::spell;
 use obcut::{DataError, StateError};
-use obcut_data::{ColumnList, Source};
+use obcut_data::{ColumnList, ErrorKind, Source};
 use serde::Serialize;
 use serde_json::json;
 
@@ -132,11 +132,17 @@ fn classify(cause: &(dyn std::error::Error + 'static)) -> Option<(&'static str, 
         if let obcut_data::Error::Cancelled = error {
             return Some(("interrupted", INTERRUPTED));
         }
-        return Some(if error.is_usage() { ("usage", 2) } else { ("data", 3) });
+        return Some(match error.kind() {
+            ErrorKind::Request => ("usage", 2),
+            ErrorKind::Data => ("data", 3),
+            ErrorKind::System => ("io", 1),
+        });
     }
     Some(match cause.downcast_ref::<obcut::Error>()? {
         obcut::Error::Params(_) => ("usage", 2),
-        obcut::Error::Data(_) | obcut::Error::Read { .. } => ("data", 3),
+        obcut::Error::Data(_) | obcut::Error::Read { .. } | obcut::Error::Changed { .. } => {
+            ("data", 3)
+        }
         obcut::Error::State(StateError::OtherFit | StateError::OtherWeights) => ("usage", 2),
         obcut::Error::State(_) => ("state", 3),
         obcut::Error::Io { .. } => ("io", 1),

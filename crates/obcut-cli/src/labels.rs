@@ -1,13 +1,16 @@
 //! Labels of a run: in memory, or in a file on disk until they are written.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use obcut::{Model, RowScore};
+use obcut_core::random::mix;
 use obcut_data::{LabelWriter, RowLabels};
 use obcut_report::report_data::Choice;
 
@@ -138,16 +141,45 @@ pub fn show(
 
 /// A file of labels with 4 bytes per row, or 32 bytes if it holds the scores of the rows.
 pub struct LabelSpool {
-    file: Mutex<File>,
+    file: Mutex<SpoolFile>,
     n_rows: usize,
     with_scores: bool,
+}
+
+struct SpoolFile {
+    file: File,
+    /// End and checksum of every stretch of rows that was written, by its first row.
+    sums: BTreeMap<u64, (u64, u64)>,
+}
+
+impl SpoolFile {
+    /// Notes the checksum of some rows in place of those that they overwrite.
+    fn note(&mut self, rows: Range<u64>, sum: u64) {
+        let before = self.sums.range(..rows.end).rev();
+        let old: Vec<u64> =
+            before.take_while(|(_, old)| old.0 > rows.start).map(|(&first, _)| first).collect();
+        old.iter().for_each(|first| {
+            self.sums.remove(first);
+        });
+        self.sums.insert(rows.start, (rows.end, sum));
+    }
+}
+
+/// A checksum of rows that does not depend on how they are cut into stretches: a sum over the rows.
+fn checksum(first: u64, rows: &[u8], width: usize) -> u64 {
+    let of_row = |(row, bytes): (u64, &[u8])| {
+        let (words, _) = bytes.as_chunks::<4>();
+        words.iter().fold(mix(row), |sum, word| mix(sum ^ u64::from(u32::from_le_bytes(*word))))
+    };
+    (first..).zip(rows.chunks_exact(width)).map(of_row).fold(0, u64::wrapping_add)
 }
 
 impl LabelSpool {
     /// Uses a file that may already hold labels. The shape is the number of rows, and whether they have
     /// scores.
     pub fn new(file: File, (n_rows, with_scores): (usize, bool)) -> Self {
-        Self { file: Mutex::new(file), n_rows, with_scores }
+        let file = Mutex::new(SpoolFile { file, sums: BTreeMap::new() });
+        Self { file, n_rows, with_scores }
     }
 
     /// Creates an unnamed file in a folder. It is removed when the process exits.
@@ -161,7 +193,7 @@ impl LabelSpool {
         Ok(Self::new(file, shape))
     }
 
-    fn file(&self) -> MutexGuard<'_, File> {
+    fn file(&self) -> MutexGuard<'_, SpoolFile> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -171,7 +203,31 @@ impl LabelSpool {
 
     /// Flushes the labels to the disk.
     pub fn sync(&self) -> io::Result<()> {
-        self.file().sync_data()
+        self.file().file.sync_data()
+    }
+
+    /// The checksum of the first `n_rows` rows, as they were written.
+    pub fn checksum(&self, n_rows: u64) -> u64 {
+        self.file().sums.range(..n_rows).map(|(_, (_, sum))| *sum).fold(0, u64::wrapping_add)
+    }
+
+    /// Whether the file still has the first `n_rows` rows with this checksum. They count as written from now on.
+    pub fn resume(&self, n_rows: u64, expected: u64) -> io::Result<bool> {
+        let mut spool = self.file();
+        spool.file.seek(SeekFrom::Start(0))?;
+        let (mut found, mut bytes) = (0u64, Vec::new());
+        for first in (0..n_rows).step_by(BATCH) {
+            bytes.resize(BATCH.min((n_rows - first) as usize) * self.width(), 0);
+            match spool.file.read_exact(&mut bytes) {
+                Ok(()) => found = found.wrapping_add(checksum(first, &bytes, self.width())),
+                Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+                Err(cause) => return Err(cause),
+            }
+        }
+        if n_rows > 0 {
+            spool.note(0..n_rows, found);
+        }
+        Ok(found == expected)
     }
 
     /// Writes the labels of some rows, the first of which is row `first` of the table.
@@ -186,9 +242,12 @@ impl LabelSpool {
                 }
             }
         }
-        let mut file = self.file();
-        file.seek(SeekFrom::Start(first * self.width() as u64))?;
-        file.write_all(&bytes)
+        let sum = checksum(first, &bytes, self.width());
+        let mut spool = self.file();
+        spool.file.seek(SeekFrom::Start(first * self.width() as u64))?;
+        spool.file.write_all(&bytes)?;
+        spool.note(first..first + rows.len() as u64, sum);
+        Ok(())
     }
 
     /// Passes all rows to `take` in batches.
@@ -197,7 +256,7 @@ impl LabelSpool {
         mut take: impl FnMut(&RowLabels) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let back = "cannot read labels back from the scratch file";
-        let mut file = self.file();
+        let file = &mut self.file().file;
         file.seek(SeekFrom::Start(0)).context(back)?;
         let mut bytes = Vec::new();
         for start in (0..self.n_rows).step_by(BATCH) {
@@ -231,5 +290,57 @@ impl LabelSpool {
             }
         };
         RowLabels::Scored(numbers.chunks_exact(8).map(row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(label: u32) -> RowScore {
+        let (margin, confidence, outlier) = (0.5, f64::from(label), 1.5);
+        RowScore { label, second: 1, margin, confidence, outlier, noise: false }
+    }
+
+    #[test]
+    fn the_checksum_does_not_depend_on_the_stretches_and_shows_a_change() {
+        for with_scores in [false, true] {
+            let spool =
+                |file: &File| LabelSpool::new(file.try_clone().unwrap(), (100, with_scores));
+            let file = tempfile::tempfile().unwrap();
+            let whole = spool(&file);
+            let rows: Vec<RowScore> = (0..100).map(|i| row(i % 7)).collect();
+            whole.write(0, &rows).unwrap();
+            let expected = whole.checksum(100);
+            // In another order and other stretches, over labels of a pass before.
+            let file = tempfile::tempfile().unwrap();
+            let parts = spool(&file);
+            parts.write(0, &[row(9); 30]).unwrap();
+            parts.write(30, &[row(9); 70]).unwrap();
+            for range in [60..100, 0..13, 13..60] {
+                parts.write(range.start as u64, &rows[range]).unwrap();
+            }
+            assert_eq!(parts.checksum(100), expected);
+            assert_ne!(parts.checksum(60), expected);
+            assert!(spool(&file).resume(60, parts.checksum(60)).unwrap());
+            assert!(spool(&file).resume(0, 0).unwrap());
+            // A continued run counts the rows that it found, until a pass begins anew.
+            let resumed = spool(&file);
+            assert!(resumed.resume(60, parts.checksum(60)).unwrap());
+            resumed.write(60, &rows[60..]).unwrap();
+            assert_eq!(resumed.checksum(100), expected);
+            resumed.write(50, &[row(3); 50]).unwrap();
+            resumed.write(0, &[row(3); 50]).unwrap();
+            whole.write(0, &[row(3); 100]).unwrap();
+            assert_eq!(resumed.checksum(100), whole.checksum(100));
+            // Files that end early or have another byte.
+            assert!(!spool(&file).resume(101, expected).unwrap());
+            let sum = whole.checksum(100);
+            assert!(spool(&file).resume(100, sum).unwrap());
+            let mut damaged = file.try_clone().unwrap();
+            damaged.seek(SeekFrom::Start(37)).unwrap();
+            damaged.write_all(&[0x80]).unwrap();
+            assert!(!spool(&file).resume(100, sum).unwrap());
+        }
     }
 }

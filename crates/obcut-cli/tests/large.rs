@@ -182,7 +182,7 @@ fn a_signal_saves_the_state() {
     assert!(run.code == 2 && run.stderr.contains("same files and options"), "{run:?}");
     // A state of another format is refused, not misread.
     let state = folder.read("kept/state");
-    let head = b"{\"obcut_checkpoint\":2,";
+    let head = b"{\"obcut_checkpoint\":3,";
     assert!(state.starts_with(head));
     let old = [&b"{\"obcut_checkpoint\":1,"[..], &state[head.len()..]].concat();
     folder.write("kept/state", old);
@@ -191,4 +191,98 @@ fn a_signal_saves_the_state() {
     folder.write("kept/state", state);
     folder.run(&format!("{line} -o stopped.npy --force --resume")).ok();
     assert!(folder.read("whole.npy") == folder.read("stopped.npy"));
+}
+
+/// A run that was stopped while its labels were half done: the folder of its checkpoint.
+#[cfg(unix)]
+fn stopped_between_labels(folder: &Folder, line: &str) -> bool {
+    for wait in (0..400).map(|i| 100 + 5 * i) {
+        let mut run = started(folder, &format!("{line} -o killed.npy --force"));
+        thread::sleep(Duration::from_millis(wait));
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let state = folder.path("kept/state");
+        let text = std::fs::read(&state).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if text.contains("\"labels\":[") && !text.contains("\"labels\":[0,") {
+            return true;
+        }
+        let _ = std::fs::remove_dir_all(folder.path("kept"));
+    }
+    false
+}
+
+#[cfg(unix)]
+#[test]
+fn a_damaged_checkpoint_is_refused_or_harmless() {
+    let folder = Folder::new();
+    table(&folder);
+    let line = format!(
+        "cluster big.npy -k 6 {LITTLE} --checkpoint kept --checkpoint-seconds 0 --threads 1"
+    );
+    folder.run(&format!("{line} -o whole.npy")).ok();
+    assert!(stopped_between_labels(&folder, &line), "no kill came in time");
+    let (state, labels) = (folder.read("kept/state"), folder.read("kept/labels"));
+    let mut refused = 0;
+    for round in 0..12usize {
+        let (name, bytes) = if round % 2 == 0 { ("labels", &labels) } else { ("state", &state) };
+        let mut damaged = bytes.clone();
+        match round {
+            // The first rows, a row in the middle, and a file that ends early.
+            0 => damaged[..4].copy_from_slice(&7i32.to_le_bytes()),
+            2 => damaged.truncate(100),
+            3 => damaged.truncate(bytes.len() / 2),
+            _ => damaged[(bytes.len() - 1) * round / 11] ^= 1 << (round % 8),
+        }
+        folder.write("kept/state", &state);
+        folder.write("kept/labels", &labels);
+        folder.write(&format!("kept/{name}"), &damaged);
+        let run = folder.run(&format!("{line} -o again.npy --force --resume"));
+        if run.code == 0 {
+            assert!(folder.read("again.npy") == folder.read("whole.npy"), "round {round}");
+            std::fs::create_dir_all(folder.path("kept")).unwrap();
+        } else {
+            assert!(run.stderr.contains("kept") && run.stderr.lines().count() == 1, "{run:?}");
+            assert!([2, 3].contains(&run.code), "{run:?}");
+            refused += 1;
+        }
+    }
+    assert!(refused >= 8, "{refused} damages were refused");
+    folder.write("kept/state", &state);
+    folder.write("kept/labels", &labels);
+    folder.run(&format!("{line} -o again.npy --force --resume")).ok();
+    assert!(folder.read("again.npy") == folder.read("whole.npy"));
+}
+
+#[test]
+fn an_input_that_changes_during_a_run_is_refused() {
+    let folder = Folder::new();
+    table(&folder);
+    let bytes = folder.read("big.npy");
+    let line = format!("cluster big.npy -k 6 {LITTLE} --threads 1 -o l.npy --force");
+    let mut refused = 0;
+    for wait in (0..60).map(|i| 30 + 20 * i) {
+        let run = Command::new(binary())
+            .args(line.split_whitespace())
+            .current_dir(folder.path("."))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(wait));
+        // The same length, other values, in place.
+        folder.write("big.npy", &bytes);
+        let output = run.wait_with_output().unwrap();
+        if output.status.code() == Some(3) {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(text.contains("big.npy changed while it was read"), "{text}");
+            refused += 1;
+            if refused == 3 {
+                return;
+            }
+        } else {
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+    panic!("{refused} changes came in time");
 }

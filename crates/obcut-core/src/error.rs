@@ -51,6 +51,12 @@ pub enum Error {
         /// What went wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A source of rows changed between two readings of it, so that its rows no longer belong together.
+    #[error("{name} changed while it was read; start again when nothing writes to it")]
+    Changed {
+        /// The source that changed, as the user named it.
+        name: String,
+    },
     /// The observer asked to stop.
     #[error("cancelled")]
     Cancelled,

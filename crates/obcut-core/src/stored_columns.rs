@@ -30,8 +30,8 @@ impl StoredColumns {
         Ok(Self { n_cols, stored })
     }
 
-    /// The columns in which a row of positive weight has an entry that is not zero. `None` when these are all columns, or
-    /// the table is dense.
+    /// The columns in which a row of positive weight has an entry that is not zero. `None` when these are half of the
+    /// columns or more, or the table is dense: then nothing is worth folding.
     pub fn of(samples: &Samples<'_>, weights: Option<&[f64]>) -> Option<Self> {
         let (n_cols, n_stored) = (samples.n_cols(), samples.n_stored());
         if !samples.is_sparse() {
@@ -59,7 +59,7 @@ impl StoredColumns {
             columns.dedup();
             columns
         };
-        (stored.len() < n_cols).then_some(Self { n_cols, stored })
+        (stored.len() < n_cols / 2).then_some(Self { n_cols, stored })
     }
 
     /// Number of columns of the table.
@@ -301,10 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn tables_without_empty_columns_and_dense_ones_stay_as_they_are() {
-        let (offsets, columns) = ([0i64, 1, 2], [0i64, 1]);
-        let full = CsrRef::new(&offsets[..], &columns[..], &[1.0, 2.0], 2).unwrap();
-        assert_eq!(StoredColumns::of(&full.into(), None), None);
+    fn tables_with_few_empty_columns_and_dense_ones_stay_as_they_are() {
+        let (offsets, columns) = ([0i64, 1, 2], [0i64, 3]);
+        let of = |n_cols| {
+            let table = CsrRef::new(&offsets[..], &columns[..], &[1.0, 2.0], n_cols).unwrap();
+            StoredColumns::of(&table.into(), None).map(|columns| columns.stored().to_vec())
+        };
+        assert_eq!((of(4), of(5)), (None, None));
+        assert_eq!(of(6), Some(vec![0, 3]));
         let dense = DenseRef::new(&[0.0, 1.0], 1, 2).unwrap();
         assert_eq!(StoredColumns::of(&dense.into(), None), None);
         assert!(StoredColumns::new(2, vec![1, 0]).is_err());

@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(listed(&options), [3, 1]);
         let message = |options: &LoadOptions| {
             let error = select(options).unwrap_err();
-            assert!(error.is_usage());
+            assert!(error.kind() == crate::ErrorKind::Request);
             error.to_string()
         };
         let missing = LoadOptions { needed: words(&["a", "3"]), ..LoadOptions::default() };
@@ -515,7 +515,10 @@ mod tests {
             ..LoadOptions::default()
         };
         let error = select(&options).unwrap_err();
-        assert!(error.is_usage() && error.to_string().contains("the truth"), "{error}");
+        assert!(
+            error.kind() == crate::ErrorKind::Request && error.to_string().contains("the truth"),
+            "{error}"
+        );
         let options = LoadOptions { columns: Some(words(&["a", "0-2"])), ..LoadOptions::default() };
         assert!(select(&options).unwrap_err().to_string().contains("chosen twice"));
         let options = LoadOptions { drop: words(&["0-4"]), ..LoadOptions::default() };

@@ -267,7 +267,7 @@ mod tests {
         for name in Format::NAMES.split(", ") {
             assert_eq!(name.parse::<Format>().unwrap().name(), name);
         }
-        assert!("excel".parse::<Format>().unwrap_err().is_usage());
+        assert!("excel".parse::<Format>().unwrap_err().kind() == crate::ErrorKind::Request);
     }
 
     #[test]

@@ -283,6 +283,12 @@ pub enum Error {
         /// The problem.
         problem: String,
     },
+    /// The file changed between two readings of it.
+    #[error("{source_name} changed while it was read; start again when nothing writes to it")]
+    Changed {
+        /// The file.
+        source_name: String,
+    },
     /// A file violates its format, or ends early.
     #[error("{source_name} is damaged or truncated: {problem}")]
     Damaged {
@@ -355,9 +361,20 @@ pub enum Error {
     },
 }
 
+/// What an error is caused by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The request: a file that is not there, a column that the table does not have.
+    Request,
+    /// The data: a file that is damaged, a value that is not a number.
+    Data,
+    /// The system: a full disk, a missing permission.
+    System,
+}
+
 impl Error {
-    /// Whether the request is wrong (exit code 2) rather than the data (exit code 3).
-    pub fn is_usage(&self) -> bool {
+    /// Whether the request, the data or the system is the cause.
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound { .. }
             | Self::IsDirectory { .. }
@@ -379,10 +396,8 @@ impl Error {
             | Self::NoMatch { .. }
             | Self::NoSource
             | Self::NotInPieces { .. }
-            | Self::Cancelled
-            | Self::Scratch { .. }
-            | Self::Read { .. }
-            | Self::Write { .. } => true,
+            | Self::Cancelled => ErrorKind::Request,
+            Self::Scratch { .. } | Self::Read { .. } | Self::Write { .. } => ErrorKind::System,
             Self::Empty { .. }
             | Self::NoRows { .. }
             | Self::WrongFormat { .. }
@@ -392,11 +407,12 @@ impl Error {
             | Self::Missing { .. }
             | Self::Line { .. }
             | Self::Damaged { .. }
+            | Self::Changed { .. }
             | Self::Unsupported { .. }
             | Self::OtherColumns { .. }
             | Self::OtherNames { .. }
             | Self::Length { .. }
-            | Self::Label { .. } => false,
+            | Self::Label { .. } => ErrorKind::Data,
         }
     }
 

@@ -48,7 +48,7 @@ use serde::Serialize;
 pub use columns::ColumnList;
 pub use detect::Format;
 pub use digits::{DIGITS_CSV_GZ, digits, digits_csv};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use labels::{Truth, load_labels};
 pub use rows::{Measure, RowTable, expand, measure, open_rows};
 pub use source::Source;

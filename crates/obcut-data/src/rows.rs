@@ -16,6 +16,7 @@ mod measure;
 mod opening;
 mod raw;
 mod scratch;
+mod stamp;
 
 use std::ops::Range;
 use std::path::Path;
@@ -34,6 +35,7 @@ use crate::{Dataset, Format, LoadOptions, Truth};
 use builder::Builder;
 use opening::{Body, Opening, opens_again};
 use raw::Raw;
+use stamp::Stamp;
 
 /// A table that is read in pieces.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub struct RowTable {
     n_cols: usize,
     single: bool,
     parts: Vec<Part>,
+    /// Every file, as it was when it was opened.
+    stamps: Vec<Stamp>,
     bytes_read: AtomicU64,
     scratch_bytes: u64,
 }
@@ -160,6 +164,14 @@ impl RowTable {
         }
     }
 
+    /// A reading that failed: often the file has changed.
+    fn failed(&self, rows: Range<usize>, error: Error) -> obcut::Error {
+        match self.check_unchanged() {
+            Ok(()) => obcut::Error::Read { rows, source: error.into() },
+            Err(changed) => changed,
+        }
+    }
+
     fn outside(&self) -> Error {
         let problem =
             format!("the requested rows are not among the {} rows of the table", self.n_rows);
@@ -181,14 +193,21 @@ impl RowSource for RowTable {
     }
 
     fn read(&self, rows: Range<usize>) -> Result<Matrix, obcut::Error> {
-        self.piece(rows.clone()).map_err(|error| obcut::Error::Read { rows, source: error.into() })
+        self.piece(rows.clone()).map_err(|error| self.failed(rows, error))
+    }
+
+    fn check_unchanged(&self) -> Result<(), obcut::Error> {
+        self.stamps.iter().try_for_each(|stamp| match stamp.is_current() {
+            true => Ok(()),
+            false => Err(obcut::Error::Changed { name: stamp.name() }),
+        })
     }
 
     fn gather(&self, rows: &[u64]) -> Result<Matrix, obcut::Error> {
         self.some(rows).map_err(|error| {
             let start = rows.first().map_or(0, |&row| row as usize);
             let end = rows.last().map_or(0, |&row| row as usize).saturating_add(1);
-            obcut::Error::Read { rows: start..end, source: error.into() }
+            self.failed(start..end, error)
         })
     }
 }
@@ -210,6 +229,7 @@ pub fn open_rows(
     scratch: Option<&Path>,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<RowTable, Error> {
+    let stamps: Vec<Stamp> = sources.iter().filter_map(Stamp::of).collect();
     let openings = open_all(sources, options)?;
     let single = options.single.unwrap_or_else(|| openings.iter().all(|one| one.fits_single));
     let mut builder = Builder::new(options, scratch, progress);
@@ -225,6 +245,9 @@ pub fn open_rows(
     }
     check_shape(&name, builder.n_rows, n_cols)?;
     let parts = builder.parts()?;
+    if let Some(stamp) = stamps.iter().find(|stamp| !stamp.is_current()) {
+        return Err(Error::Changed { source_name: stamp.name() });
+    }
     let Builder { roles, n_rows, bytes_read, scratch_bytes, first_line, .. } = builder;
     Ok(RowTable {
         feature_names: names,
@@ -237,6 +260,7 @@ pub fn open_rows(
         n_cols,
         single,
         parts,
+        stamps,
         bytes_read,
         scratch_bytes,
     })

@@ -102,7 +102,11 @@ fn npz_with_features_truth_and_weights() {
     let error = read_with("packed.npz", &self::options(Some("extra"), None)).unwrap_err();
     assert!(error.to_string().contains("one per row"), "{error}");
     let error = read_with("packed.npz", &self::options(Some("g"), None)).unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains("did you mean 'gt'"), "{error}");
+    assert!(
+        error.kind() == obcut_data::ErrorKind::Request
+            && error.to_string().contains("did you mean 'gt'"),
+        "{error}"
+    );
     assert!(message("truth_only.npz").contains("array of features"));
 }
 
@@ -112,9 +116,15 @@ fn what_is_not_read_is_told_when_asked_for() {
     let error = read_with("objects.npz", &options(Some("people"), None)).unwrap_err().to_string();
     assert!(error.contains("array 'people': Python objects"), "{error}");
     let error = read_with("le_f8.npy", &options(None, Some("X"))).unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains("`variable`"), "{error}");
+    assert!(
+        error.kind() == obcut_data::ErrorKind::Request && error.to_string().contains("`variable`"),
+        "{error}"
+    );
     let error = read_with("le_f8.npy", &options(Some("9"), None)).unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains("from 0 to 2"), "{error}");
+    assert!(
+        error.kind() == obcut_data::ErrorKind::Request && error.to_string().contains("from 0 to 2"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn an_output_is_checked_before_the_work() {
     // The check leaves nothing behind.
     assert_eq!(names_in(folder.path()), ["b.csv", "c.csv"]);
     for error in [check_output(&at("b.csv"), false), check_output(&at("a.xyz"), false)] {
-        assert!(error.unwrap_err().is_usage());
+        assert!(error.unwrap_err().kind() == obcut_data::ErrorKind::Request);
     }
 }
 

@@ -162,6 +162,7 @@ pub fn fit_rows(
         return Ok(large::fit_source(source, weights, params, observer, store, saved)?.into());
     }
     let all = source::read(source, 0..n_rows)?;
+    source.check_unchanged()?;
     let Solved { rows, model, trace, notes } =
         fit_whole(&all.samples()?, weights, None, params, observer)?;
     store.rows(0, &rows)?;

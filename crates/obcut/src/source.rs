@@ -61,6 +61,15 @@ pub trait RowSource: Sync {
     /// When they cannot be read.
     fn read(&self, rows: Range<usize>) -> Result<Matrix, Error>;
 
+    /// Checks that the rows are still the ones of the first reading. A fit asks before every pass over the rows and at
+    /// its end; a source that others may change, such as a file, compares what it knows of it (length, time).
+    ///
+    /// # Errors
+    /// [`Error::Changed`] when they are not.
+    fn check_unchanged(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Reads some rows, given by ascending numbers. Rows that are close to each other are read together.
     ///
     /// # Errors

@@ -63,8 +63,10 @@ impl Store for Kept {
     fn keeps(&self) -> bool {
         self.saves
     }
-    fn save(&self, state: &[u8]) -> Result<(), Error> {
-        let labels = self.labels.lock().unwrap().clone();
+    fn save(&self, state: &[u8], n_labeled: u64) -> Result<(), Error> {
+        let mut labels = self.labels.lock().unwrap().clone();
+        // What a fit that continues needs of them; all others it gives again.
+        labels[n_labeled as usize..].fill(u32::MAX);
         self.states.lock().unwrap().push((state.to_vec(), labels));
         Ok(())
     }
@@ -320,8 +322,70 @@ fn every_saved_state_leads_to_the_same_bits() {
     let other = Params { seed: 1, ..params.clone() };
     let error = fit_rows(&source, None, &other, &Silent, &NoStore, Some(state)).unwrap_err();
     assert!(error.to_string().contains("other parameters"), "{error}");
-    let cut = &state[..state.len() / 2];
-    assert!(fit_rows(&source, None, &params, &Silent, &NoStore, Some(cut)).is_err());
+    let refused =
+        |state: &[u8]| match fit_rows(&source, None, &params, &Silent, &NoStore, Some(state)) {
+            Err(Error::State(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+    for (state, _) in [&states[0], &states[states.len() / 2], &states[states.len() - 1]] {
+        assert!(refused(&state[..state.len() / 2]).contains("damaged"));
+        for step in 0..40 {
+            let mut damaged = state.clone();
+            damaged[(state.len() - 1) * step / 39] ^= 1 << (step % 8);
+            assert!(refused(&damaged).contains("damaged"), "byte {step} of 40");
+        }
+    }
+}
+
+/// A source whose rows are replaced after some readings.
+struct Replaced<'m> {
+    rows: Held<'m>,
+    readings: AtomicUsize,
+    limit: usize,
+}
+
+impl RowSource for Replaced<'_> {
+    fn n_rows(&self) -> usize {
+        self.rows.n_rows()
+    }
+    fn n_cols(&self) -> usize {
+        self.rows.n_cols()
+    }
+    fn is_single(&self) -> bool {
+        self.rows.is_single()
+    }
+    fn read(&self, rows: std::ops::Range<usize>) -> Result<Matrix, Error> {
+        self.readings.fetch_add(1, Ordering::Relaxed);
+        self.rows.read(rows)
+    }
+    fn check_unchanged(&self) -> Result<(), Error> {
+        match self.readings.load(Ordering::Relaxed) {
+            n if n < self.limit => Ok(()),
+            _ => Err(Error::Changed { name: "x".into() }),
+        }
+    }
+}
+
+#[test]
+fn rows_that_change_in_any_pass_end_the_run() {
+    let data = synthetic::blobs(40_000, 60, 3, 0.3, 9);
+    let params = Params { core_rows: Some(1000), ..params(3) };
+    let source = |limit| Replaced { rows: Held(&data.matrix), readings: 0.into(), limit };
+    let honest = source(usize::MAX);
+    let found = fit_rows(&honest, None, &params, &Silent, &NoStore, None).unwrap();
+    let readings = honest.readings.into_inner();
+    assert!(readings > 5, "{readings}");
+    for limit in [1, 2, readings / 2, readings - 1, readings] {
+        let error = fit_rows(&source(limit), None, &params, &Silent, &NoStore, None).unwrap_err();
+        assert!(matches!(error, Error::Changed { .. }), "{limit}: {error}");
+    }
+    let changes = source(2);
+    let error = large::predict_rows(found.model(), &changes, 1, &Silent, &NoStore).unwrap_err();
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+    // A small table is read whole.
+    let params = Params { core_rows: None, ..params };
+    let error = fit_rows(&source(1), None, &params, &Silent, &NoStore, None).unwrap_err();
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
 }
 
 /// Asks to stop at the so-many-th question.

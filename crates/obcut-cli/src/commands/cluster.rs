@@ -278,7 +278,10 @@ impl ClusterJob {
                 let saved = checkpoint.saved.as_deref();
                 let fitting =
                     || obcut::fit_rows(source, weights, &self.params, watch, &checkpoint, saved);
-                let found = interrupt::watched(fitting).map_err(about)?;
+                let found = interrupt::watched(fitting).map_err(|error| match error {
+                    obcut::Error::State(_) => checkpoint.explain(error),
+                    other => about(other),
+                })?;
                 Ok((found, Labels::OnDisk(Box::new(checkpoint))))
             }
         }

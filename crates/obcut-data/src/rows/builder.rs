@@ -73,7 +73,7 @@ impl<'a> Builder<'a> {
             Body::Later => {
                 let again = Opening::new(source, self.options)?;
                 if again.n_features != n_features || matches!(again.body, Body::Later) {
-                    return Err(Error::damaged(&name, "the file changed while it was read"));
+                    return Err(Error::Changed { source_name: name });
                 }
                 return self.add::<T>(source, again);
             }

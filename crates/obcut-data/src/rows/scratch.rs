@@ -77,6 +77,7 @@ fn failed(folder: &Path, n_bytes: u64, cause: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     /// A disk with room for three megabytes.
     struct Small(usize);
@@ -98,7 +99,7 @@ mod tests {
     fn a_full_disk_is_told_with_its_folder_and_what_to_do() {
         let mut scratch = Scratch::to("/disk/tmp".into(), Small(0));
         let error = (0..8).find_map(|_| scratch.numbers(&[1.5f64; 1 << 17]).err()).unwrap();
-        assert!(error.is_usage());
+        assert_eq!(error.kind(), ErrorKind::System);
         assert_eq!(
             error.to_string(),
             "cannot write the scratch file in /disk/tmp, which needs 4194304 bytes or more: \

@@ -13,7 +13,7 @@ use std::time::Instant;
 use super::round::PassLabels;
 use super::store::{InMemory, Store, lock};
 use super::sums::STRETCH;
-use super::task::{Partial, Piece, ReadyTask, Task, from_bytes, to_bytes};
+use super::task::{Partial, Piece, ReadyTask, Task, from_bytes, sealed, to_bytes, unsealed};
 use super::{LargeFit, Next, OutOfCoreFit};
 use crate::model::Model;
 use crate::model::rule::RowScore;
@@ -192,8 +192,17 @@ impl<'a> Drive<'a> {
         Ok(true)
     }
 
+    /// Fails when the rows are no longer those of the first reading.
+    fn check_unchanged(&self) -> Result<(), Error> {
+        match &self.supply {
+            Supply::Memory(_) => Ok(()),
+            Supply::Source(source) => source.check_unchanged(),
+        }
+    }
+
     /// One pass over all rows, from where it stood.
     fn pass(&self, large: &OutOfCoreFit, task: &Task, from: Merged) -> Result<Partial, Error> {
+        self.check_unchanged()?;
         let ready = task.ready(&self.like);
         let start = from.due;
         let merged = Mutex::new(from);
@@ -243,7 +252,9 @@ impl<'a> Drive<'a> {
     fn save(&self, large: &OutOfCoreFit, merged: &Merged) -> Result<(), Error> {
         let (due, partial) = (merged.due, merged.partial.as_ref());
         let state = (large.to_bytes()?, self.piece_rows, due, partial, hash(self.weights));
-        self.store.save(&to_bytes(&state)?)
+        // The labels of this pass that the state counts as done.
+        let labeled = if partial.is_some_and(Partial::labels) { self.range(due).start } else { 0 };
+        self.store.save(&sealed(to_bytes(&state)?), labeled.min(self.n_rows) as u64)
     }
 
     /// The rows of a core.
@@ -270,6 +281,7 @@ impl<'a> Drive<'a> {
                     if self.store.keeps() {
                         self.save(&large, &Merged::default())?;
                     }
+                    self.check_unchanged()?;
                     let core = self.gather(&rows)?;
                     large.take_core(&core.samples()?, self.observer)?;
                     if self.store.keeps() {
@@ -279,6 +291,7 @@ impl<'a> Drive<'a> {
                 Next::Done => break,
             }
         }
+        self.check_unchanged()?;
         let mut fit = large.finish()?;
         fit.trace.seconds.insert(0, (Stage::Scan.name().into(), seconds[0]));
         fit.trace.seconds.push((Stage::Round.name().into(), seconds[1]));
@@ -382,7 +395,7 @@ pub(crate) fn fit_source(
     let mut from = Merged::default();
     if let Some(saved) = saved {
         let (state, piece_rows, due, partial, of): (Vec<u8>, usize, usize, _, u64) =
-            from_bytes(saved)?;
+            from_bytes(unsealed(saved)?)?;
         if of != hash(weights) {
             return Err(StateError::OtherWeights.into());
         }
@@ -415,6 +428,7 @@ pub fn predict_rows(
     let drive = Drive::new(Supply::Source(source), like, None, threads, observer, store)?;
     let labels = PassLabels::new(model, &like);
     let done = AtomicUsize::new(0);
+    source.check_unchanged()?;
     drive.each_piece(0, |_, piece| {
         normalize::check_row_by_row(&piece.samples).map_err(|error| moved(error, piece.first))?;
         store.rows(piece.first, &labels.of(piece))?;
@@ -426,7 +440,8 @@ pub fn predict_rows(
             restart: (0, 0),
         });
         Ok(())
-    })
+    })?;
+    source.check_unchanged()
 }
 
 /// The same error with the row's number in the whole table.

@@ -28,12 +28,14 @@ pub trait Store: Sync {
         false
     }
 
-    /// Keeps a state that [`fit_rows`](crate::fit_rows) can continue from, with all rows given so far.
+    /// Keeps a state that [`fit_rows`](crate::fit_rows) can continue from, with all rows given so far. The state holds a
+    /// checksum of its own. A fit that continues from it does not give the first `n_labeled` rows again in the pass that
+    /// was interrupted, so the store must still have them.
     ///
     /// # Errors
     /// When it cannot be kept.
-    fn save(&self, state: &[u8]) -> Result<(), Error> {
-        let _ = state;
+    fn save(&self, state: &[u8], n_labeled: u64) -> Result<(), Error> {
+        let _ = (state, n_labeled);
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use super::scan::{Scan, ScanTask, SecondTask};
 use crate::model::rule::RowScore;
 use obcut_core::error::{Error, StateError};
 use obcut_core::matrix::Samples;
+use obcut_core::random::mix;
 
 /// Some rows of a table.
 #[derive(Clone, Debug)]
@@ -120,6 +121,11 @@ impl ReadyTask<'_> {
 }
 
 impl Partial {
+    /// Whether the rows got labels in this pass.
+    pub(crate) fn labels(&self) -> bool {
+        matches!(self.0, PassResult::LabelPass(_))
+    }
+
     /// Takes in what came of other rows.
     ///
     /// # Errors
@@ -159,10 +165,59 @@ pub(crate) fn add(to: &mut [i64], from: &[i64]) {
     to.iter_mut().zip(from).for_each(|(t, f)| *t += f);
 }
 
+/// Bytes that are kept, with their checksum at the end.
+pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.extend(checksum(&bytes).to_le_bytes());
+    bytes
+}
+
+/// The bytes that were sealed.
+///
+/// # Errors
+/// When one of them changed since, or some are missing.
+pub(crate) fn unsealed(bytes: &[u8]) -> Result<&[u8], Error> {
+    match bytes.split_last_chunk() {
+        Some((bytes, sum)) if checksum(bytes) == u64::from_le_bytes(*sum) => Ok(bytes),
+        _ => Err(StateError::Damaged("its checksum does not match".into()).into()),
+    }
+}
+
+/// Every byte and the length count. A step is a bijection, so a change of a single word always shows.
+fn checksum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    words.fold(mix(bytes.len() as u64), |sum, word| mix(sum ^ word))
+}
+
 pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
     postcard::to_allocvec(value).map_err(|e| StateError::Unwritable(e.to_string()).into())
 }
 
 pub(crate) fn from_bytes<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Error> {
     postcard::from_bytes(bytes).map_err(|e| StateError::Damaged(e.to_string()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_any_byte_of_a_state_shows() {
+        for length in [0, 1, 7, 8, 9, 40] {
+            let bytes: Vec<u8> = (0..length).collect();
+            let kept = sealed(bytes.clone());
+            assert_eq!(unsealed(&kept).unwrap(), bytes);
+            for at in 0..kept.len() {
+                for bit in 0..8 {
+                    let mut damaged = kept.clone();
+                    damaged[at] ^= 1 << bit;
+                    assert!(unsealed(&damaged).is_err(), "bit {bit} of byte {at} of {length}");
+                }
+                assert!(unsealed(&kept[..at]).is_err(), "{at} bytes of {length}");
+            }
+            assert!(unsealed(&[&kept[..], &[0]].concat()).is_err());
+        }
+    }
 }
