@@ -35,7 +35,7 @@ pub const LEARNING: &str = "Learning loop of the paper (off by default)";
 /// Balanced clusters from a file of numbers, in time linear in the number of rows, and a model
 /// that labels new rows. The same seed gives the same labels for any number of threads.
 #[derive(Debug, Parser)]
-#[command(name = "obcut", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "obcut", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, after_help = EXIT_CODES)]
 pub struct Cli {
     /// The command to run.

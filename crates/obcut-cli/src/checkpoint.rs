@@ -21,8 +21,6 @@ use crate::labels::LabelSpool;
 const STATE: &str = "state";
 const NEW_STATE: &str = "state.new";
 const LABELS: &str = "labels";
-/// File of the processes that worked on the run, one per line.
-const PROCESSES: &str = "processes";
 /// Version of the checkpoint format, in the first line of a state.
 const FORMAT: u32 = 3;
 
@@ -132,19 +130,6 @@ impl Checkpoint {
         })
     }
 
-    /// Removes the temporary files of killed runs beside the outputs, and records this process.
-    pub fn tidy<'a>(&self, outputs: impl Iterator<Item = &'a PathBuf>) -> anyhow::Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
-        let path = folder.join(PROCESSES);
-        let mut text = fs::read_to_string(&path).unwrap_or_default();
-        let processes: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
-        for output in outputs {
-            processes.iter().for_each(|&process| obcut_data::remove_parts(output, process));
-        }
-        text += &format!("{}\n", std::process::id());
-        fs::write(&path, text).with_context(|| path.display().to_string())
-    }
-
     /// Names the file of a state that the engine refused as damaged.
     pub fn explain(&self, error: Error) -> anyhow::Error {
         match (&error, &self.folder) {
@@ -159,7 +144,7 @@ impl Checkpoint {
     pub fn clear(&self) {
         if let Some(folder) = &self.folder {
             // Files that cannot be removed do no harm.
-            for name in [STATE, NEW_STATE, LABELS, PROCESSES] {
+            for name in [STATE, NEW_STATE, LABELS] {
                 let _ = fs::remove_file(folder.join(name));
             }
             let _ = fs::remove_dir(folder);

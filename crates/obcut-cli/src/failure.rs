@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use obcut::params::spell;
 use obcut::{DataError, StateError};
-use obcut_data::{ColumnList, ErrorKind, Source};
+use obcut_data::{ColumnList, ErrorKind, Source, visible};
 use serde::Serialize;
 use serde_json::json;
 
@@ -53,7 +53,7 @@ impl Failure {
         } else if exit_code == INTERRUPTED {
             "interrupted; nothing was written".to_string()
         } else {
-            one_line(&spell(&format!("{error:#}"), &Options))
+            visible(&one_line(&spell(&format!("{error:#}"), &Options))).into_owned()
         };
         Self { message, kind, exit_code }
     }
@@ -63,7 +63,7 @@ impl Failure {
         let text = error.render().to_string();
         let text = text.split("\nUsage:").next().unwrap_or_default();
         let text = text.split("\nFor more information").next().unwrap_or_default();
-        let message = one_line(text.trim_start_matches("error: "));
+        let message = visible(&one_line(text.trim_start_matches("error: "))).into_owned();
         Self { message, kind: "usage", exit_code: 2 }
     }
 

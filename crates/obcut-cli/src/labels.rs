@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context as _;
 use obcut::{Model, RowScore};
 use obcut_core::random::mix;
-use obcut_data::{LabelWriter, RowLabels};
+use obcut_data::{LabelWriter, Outputs, RowLabels};
 use obcut_report::report_data::Choice;
 
 use crate::args::{OutputArgs, Targets};
@@ -89,19 +89,22 @@ impl Labels {
         Ok(choice.rows())
     }
 
-    /// Calls `also`, then writes the labels to their file, if there is one.
+    /// Writes the labels to their file, if there is one, and what `also` writes: all outputs appear together.
     pub fn write(
         &self,
         targets: &Targets,
-        also: impl FnOnce() -> anyhow::Result<()>,
+        also: impl FnOnce(&mut Outputs) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         interrupt::writing(|| {
-            also()?;
-            let Some(path) = &targets.labels else { return Ok(()) };
-            let (n_rows, with_scores) = self.shape();
-            let mut writer = LabelWriter::begin(path, targets.force, n_rows, with_scores)?;
-            self.batches(|rows| Ok(writer.push(rows)?))?;
-            Ok(writer.finish()?)
+            let mut outputs = Outputs::default();
+            also(&mut outputs)?;
+            if let Some(path) = &targets.labels {
+                let (n_rows, with_scores) = self.shape();
+                let mut writer = LabelWriter::begin(path, targets.force, n_rows, with_scores)?;
+                self.batches(|rows| Ok(writer.push(rows)?))?;
+                writer.finish(&mut outputs)?;
+            }
+            Ok(outputs.publish()?)
         })
     }
 

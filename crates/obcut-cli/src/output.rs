@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use obcut_data::RowLabels;
+use obcut_data::{RowLabels, visible};
 pub use obcut_report::number::{count, plain as number, plural};
 use serde::Serialize;
 
@@ -107,16 +107,16 @@ impl Summary {
 
     /// Formats the summary with styles, breaking lines at `width` columns where words allow.
     fn render(&self, width: usize) -> String {
-        let mut out = format!("{BOLD}{}{BOLD:#}\n", wrap(&self.title, width, 2));
+        let mut out = format!("{BOLD}{}{BOLD:#}\n", wrap(&visible(&self.title), width, 2));
         for (name, text) in &self.lines {
-            let text = wrap(text, width - NAME_WIDTH - 2, 0);
+            let text = wrap(&visible(text), width - NAME_WIDTH - 2, 0);
             for (i, line) in text.lines().enumerate() {
                 let name = if i == 0 { name } else { "" };
                 out += &format!("  {DIM}{name:<NAME_WIDTH$}{DIM:#}{line}\n");
             }
         }
         for warning in &self.warnings {
-            let text = wrap(&format!("warning: {warning}"), width, 2);
+            let text = wrap(&format!("warning: {}", visible(warning)), width, 2);
             out += &format!("{YELLOW}warning:{YELLOW:#}{}\n", &text["warning:".len()..]);
         }
         out
@@ -160,11 +160,12 @@ pub fn stdout_width() -> usize {
 pub fn contingency(counts: &[Vec<u64>], clusters: &[String], classes: &[String]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    let header = std::iter::once("cluster".to_string()).chain(classes.iter().cloned());
+    let shown = |name: &String| visible(name).into_owned();
+    let header = std::iter::once("cluster".to_string()).chain(classes.iter().map(shown));
     table.set_header(header);
     for (name, row) in clusters.iter().zip(counts) {
         let cells = row.iter().map(|&n| if n == 0 { ".".into() } else { n.to_string() });
-        table.add_row(std::iter::once(name.clone()).chain(cells));
+        table.add_row(std::iter::once(shown(name)).chain(cells));
     }
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);

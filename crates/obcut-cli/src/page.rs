@@ -5,19 +5,34 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::CliError;
 use anyhow::bail;
+use obcut_data::Outputs;
 
 /// Checks that a report can be written, before any work is done for it.
 pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     if path.as_os_str() == "-" {
         bail!(CliError::Usage("--report '-': a report cannot be printed; name a file".into()));
     }
+    let is_html = |suffix: &std::ffi::OsStr| {
+        suffix.eq_ignore_ascii_case("html") || suffix.eq_ignore_ascii_case("htm")
+    };
+    if !path.extension().is_some_and(is_html) {
+        bail!(CliError::Usage(format!(
+            "--report {}: a report is an HTML file; name it .html",
+            path.display()
+        )));
+    }
     Ok(obcut_data::check_writable(path, force)?)
 }
 
 /// Writes a report to its file, if there is one.
-pub fn write(path: Option<&PathBuf>, page: Option<&str>, force: bool) -> anyhow::Result<()> {
+pub fn write(
+    outputs: &mut Outputs,
+    path: Option<&PathBuf>,
+    page: Option<&str>,
+    force: bool,
+) -> anyhow::Result<()> {
     if let (Some(path), Some(page)) = (path, page) {
-        obcut_data::write_atomic(path, force, |file| file.write_all(page.as_bytes()))?;
+        outputs.write(path, force, |file| file.write_all(page.as_bytes()))?;
     }
     Ok(())
 }

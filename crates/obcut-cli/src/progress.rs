@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use obcut::{Observer, Progress, Stage};
+use obcut_data::visible;
 
 use crate::args::OutputArgs;
 use crate::interrupt;
@@ -45,10 +46,10 @@ impl Watch {
     pub fn phase(&self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_style(style(SPINNER));
-            bar.set_message(text.to_string());
+            bar.set_message(visible(text).into_owned());
         }
         if self.verbose > 0 {
-            self.log(text);
+            self.log(&visible(text));
         }
     }
 

@@ -203,7 +203,7 @@ fn a_folder_that_takes_no_files() {
     folder.write("x.csv", blobs(30));
     for option in ["-o /proc/out.npy", "--model /proc/m.safetensors"] {
         let run = folder.run(&format!("cluster x.csv --drop class -k 2 {option}"));
-        check(&run, 2);
+        check(&run, 1);
         assert_eq!((run.stdout.as_str(), run.stderr.lines().count()), ("", 1));
         assert!(run.stderr.starts_with("error: cannot write /proc/"), "{run:?}");
         assert!(!run.stderr.contains(".part"), "{run:?}");
@@ -312,4 +312,52 @@ fn two_files_on_standard_input() {
     let folder = Folder::new();
     insta::assert_snapshot!(refused(&folder, "score - -", 2));
     insta::assert_snapshot!(refused(&folder, "predict - -", 2));
+}
+
+#[test]
+fn names_cannot_command_the_terminal() {
+    let folder = Folder::new();
+    folder.write("x.csv", "a,\u{1b}[2Jb\n1,x\n2,y\n");
+    let line = refused(&folder, "cluster x.csv -k 2 -o l.csv", 3);
+    assert!(line.contains(r"\u{1b}[2Jb") && !line.contains('\u{1b}'), "{line}");
+    // Names of columns and files in a summary, classes in a table.
+    folder.write("y\u{7}.csv", "a\u{9b}2J,b,c\n1,2,p\u{1b}[7m\n3,4,q\n5,7,q\n");
+    for run in ["info y\u{7}.csv", "cluster y\u{7}.csv -k 2 --truth c --explain -v"] {
+        let run = folder.run(run).ok();
+        for text in [run.stdout, run.stderr] {
+            let obeyed = |c: char| c.is_control() && c != '\n';
+            assert!(!text.contains(obeyed), "{text:?}");
+        }
+    }
+    folder.write("l.csv", "label\n0\n1\n1\n");
+    let run = folder.run("score l.csv y\u{7}.csv --truth c").ok();
+    assert!(!run.stdout.contains('\u{1b}') && run.stdout.contains(r"\u{1b}[7m"), "{run:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_takes_all_outputs_with_it() {
+    let folder = Folder::new();
+    folder.write("x.csv", blobs(30));
+    std::os::unix::fs::symlink("/dev/full", folder.path("l.csv")).unwrap();
+    let outputs = "--model m.safetensors --report r.html -o l.csv";
+    let before = folder.files();
+    let run = folder.run(&format!("cluster x.csv -k 3 --drop class {outputs}"));
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("cannot write l.csv: No space left"), "{run:?}");
+    assert_eq!(folder.files(), before);
+    let run = folder.run(&format!("cluster x.csv -k 3 --drop class {outputs} --json"));
+    assert_eq!(run.json()["error"]["kind"], "io");
+    folder.write("g.csv", "1,0\n0,1\n1,0\n");
+    let run = folder.run("cut g.csv -k 2 --columns-out c.npy -o l.csv");
+    assert_eq!((run.code, folder.path("c.npy").exists()), (1, false), "{run:?}");
+}
+
+#[test]
+fn a_file_extension_that_promises_another_format_is_refused() {
+    let folder = Folder::new();
+    let line = refused(&folder, "generate t.csv -n 10 -d 2 -k 2", 2);
+    assert_eq!(line, "t.csv: the table is written as NPY; name the file .npy");
+    let line = refused(&folder, "demo --report r.pdf", 2);
+    assert_eq!(line, "--report r.pdf: a report is an HTML file; name it .html");
 }

@@ -104,3 +104,12 @@ fn there_is_a_manual_page_for_every_command() {
     let run = folder.run("man nowhere");
     assert_eq!((run.code, run.stderr.lines().count()), (2, 1));
 }
+
+#[test]
+fn help_is_a_command_too() {
+    let folder = Folder::new();
+    let long = folder.run("help cluster").ok();
+    assert_eq!(long.stdout, folder.run("cluster --help").ok().stdout);
+    assert_eq!(folder.run("help").ok().stdout, folder.run("--help").ok().stdout);
+    assert_eq!(folder.run("help nothing").code, 2);
+}

@@ -60,7 +60,7 @@ fn json_names_the_report() {
 #[test]
 fn what_cannot_be_written_is_refused_before_any_work() {
     let folder = Folder::new();
-    folder.write("x.csv", blobs(60)).write("r.html", "mine");
+    folder.write("x.csv", blobs(60)).write("x.html", blobs(60)).write("r.html", "mine");
     let says = |args: &str, words: &str| {
         let run = folder.run(args);
         assert_eq!(run.code, 2, "{run:?}");
@@ -69,12 +69,12 @@ fn what_cannot_be_written_is_refused_before_any_work() {
     says("cluster x.csv -k 3 --report r.html", "r.html exists");
     says("cluster x.csv -k 3 --report -", "a report cannot be printed");
     says("cluster x.csv -k 3 --report no/r.html", "no/r.html");
-    says("cluster x.csv -k 3 -o l.csv --report ./l.csv", "target of two outputs");
-    says("cluster x.csv -k 3 --model m --report m", "target of two outputs");
-    says("cluster x.csv -k 3 --report x.csv --force", "is an input");
+    says("cluster x.csv -k 3 --model m.html --report m.html", "target of two outputs");
+    says("cluster x.csv -k 3 --report x.csv --force", "a report is an HTML file");
+    says("cluster x.html --format csv -k 3 --report ./x.html --force", "is an input");
+    says("cluster x.csv -k 3 --report r.pdf", "r.pdf: a report is an HTML file; name it .html");
     says("cluster x.csv -k 3 --method kmeans --report p.html", "--report: only for --method obcut");
     says("demo --report r.html", "r.html exists");
-    says("demo --keep d.csv --report ./d.csv", "target of two outputs");
     assert_eq!(folder.text("r.html"), "mine");
     folder.run("cluster x.csv -k 3 --drop class -q --report r.html --force").ok();
     assert!(folder.text("r.html").starts_with("<!doctype html>"));

@@ -143,7 +143,7 @@ impl StoredColumns {
     /// `limit` bytes.
     pub fn unfold(&self, points: &[f64], limit: u64) -> Result<Vec<f64>, Error> {
         let n_points = points.len() / self.width();
-        let cells = n_points.checked_mul(self.n_cols).unwrap_or(usize::MAX);
+        let cells = n_points.saturating_mul(self.n_cols);
         let bytes = (cells as u64).saturating_mul(size_of::<f64>() as u64);
         if bytes > limit {
             return Err(DataError::TooWide { n_points, n_cols: self.n_cols, bytes, limit }.into());

@@ -50,11 +50,12 @@ pub use detect::Format;
 pub use digits::{DIGITS_CSV_GZ, digits, digits_csv};
 pub use error::{Error, ErrorKind};
 pub use labels::{Truth, load_labels};
+pub use message::visible;
 pub use rows::{Measure, RowTable, expand, measure, open_rows};
 pub use source::Source;
 pub use write::{
-    LabelFormat, LabelWriter, RowLabels, check_output, check_writable, remove_parts, write_atomic,
-    write_csr_npz, write_labels, write_npy,
+    LabelFormat, LabelWriter, Outputs, RowLabels, check_output, check_writable, write_atomic,
+    write_csr_npz, write_labels,
 };
 
 use source::{Input, MAX_LINE};

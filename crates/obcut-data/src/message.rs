@@ -1,5 +1,7 @@
 //! Parts of messages: shortened texts and suggestions of similar names.
 
+use std::borrow::Cow;
+
 /// Shortens a text to `limit` characters on one line.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let mut out: String = text.chars().take(limit).flat_map(char::escape_debug).collect();
@@ -52,6 +54,23 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// A text of one line without characters that a terminal obeys instead of showing. Names of files and columns may have any.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    // Control characters, and those that change the direction of what follows.
+    let obeyed = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if obeyed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +81,13 @@ mod tests {
         assert_eq!(hint_for("Specis", &names), "did you mean 'species'?");
         assert_eq!(hint_for("zzzzzz", &names), "there are 2: sepal_length, species");
         assert_eq!(hint_for("zzz", &[]), "there is none");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        assert!(matches!(visible("größe [m²] 日本"), Cow::Borrowed(_)));
+        assert_eq!(visible("a\u{1b}[31mb\u{7}\n"), "a\\u{1b}[31mb\\u{7}\\n");
+        assert_eq!(visible("\u{9b}2J\u{202e}x"), "\\u{9b}2J\\u{202e}x");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Writing of files that are complete or absent: the bytes go to a temporary file in the same folder, which
-//! is renamed at the end.
+//! is renamed at the end. The outputs of one run appear together.
 
 mod labels;
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -38,10 +38,78 @@ pub fn write_atomic(
     force: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let (file, mut out) = AtomicFile::create(path, force)?;
-    write(&mut out).and_then(|()| out.flush()).map_err(|cause| failed(path, cause))?;
-    drop(out);
-    file.finish()
+    let mut outputs = Outputs::default();
+    outputs.write(path, force, write)?;
+    outputs.publish()
+}
+
+/// The outputs of one run. They are written under temporary names, and appear together when all of them are
+/// complete. Dropped before that, nothing is left. Devices and pipes are written directly.
+#[derive(Debug, Default)]
+pub struct Outputs(Vec<AtomicFile>);
+
+impl Outputs {
+    /// Writes a file under a temporary name beside its place, and flushes it to the disk.
+    ///
+    /// # Errors
+    /// When the file exists without `force`, or its folder cannot be written, or `write` fails.
+    pub fn write(
+        &mut self,
+        path: &Path,
+        force: bool,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let (file, mut out) = AtomicFile::create(path, force)?;
+        write(&mut out).and_then(|()| out.flush()).map_err(|cause| failed(path, cause))?;
+        drop(out);
+        self.take(file)
+    }
+
+    /// Writes a float32 table as `.npy`. `fill` writes the values row by row, little-endian.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_npy(
+        &mut self,
+        path: &Path,
+        force: bool,
+        (n_rows, n_cols): (usize, usize),
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        self.write(path, force, |out| {
+            out.write_all(&header_bytes("<f4", &[n_rows, n_cols]))?;
+            fill(out)
+        })
+    }
+
+    /// Takes a file that is complete.
+    fn take(&mut self, file: AtomicFile) -> Result<(), Error> {
+        if let Some(temporary) = &file.temporary {
+            temporary.as_file().sync_all().map_err(|cause| failed(&file.path, cause))?;
+        }
+        self.0.push(file);
+        Ok(())
+    }
+
+    /// Gives all files their names.
+    ///
+    /// # Errors
+    /// When a name was taken meanwhile, or the system refuses one. New files that had their names already are removed;
+    /// a file that was overwritten with `force` stays.
+    pub fn publish(self) -> Result<(), Error> {
+        let mut published: Vec<PathBuf> = Vec::new();
+        for file in self.0 {
+            let is_new = file.temporary.is_some() && file.path.symlink_metadata().is_err();
+            let path = file.path.clone();
+            if let Err(error) = file.publish() {
+                // What cannot be removed is complete, at least.
+                published.iter().for_each(|path| drop(fs::remove_file(path)));
+                return Err(error);
+            }
+            published.extend(is_new.then_some(path));
+        }
+        Ok(())
+    }
 }
 
 /// A file that is written under a temporary name, so that it is complete or absent.
@@ -54,7 +122,7 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Opens a file for writing. Nothing is left if it is dropped before [`finish`](Self::finish).
+    /// Opens a file for writing. Nothing is left if it is dropped before [`publish`](Self::publish).
     fn create(path: &Path, force: bool) -> Result<(Self, BufWriter<File>), Error> {
         let fail = |cause| failed(path, cause);
         let (file, temporary) = if is_special(path) {
@@ -68,11 +136,9 @@ impl AtomicFile {
         Ok((Self { path: path.to_path_buf(), force, temporary }, out))
     }
 
-    /// Flushes the file to the disk and renames it.
-    fn finish(self) -> Result<(), Error> {
+    /// Gives the file its name.
+    fn publish(self) -> Result<(), Error> {
         let Some(file) = self.temporary else { return Ok(()) };
-        let fail = |cause| failed(&self.path, cause);
-        file.as_file().sync_all().map_err(fail)?;
         let moved =
             if self.force { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };
         match moved {
@@ -81,25 +147,9 @@ impl AtomicFile {
             Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(Error::OutputExists { path: self.path.display().to_string() })
             }
-            Err(e) => Err(fail(e.error)),
+            Err(e) => Err(failed(&self.path, e.error)),
         }
     }
-}
-
-/// Writes a float32 table as `.npy`. `fill` writes the values row by row, little-endian.
-///
-/// # Errors
-/// As [`write_atomic`], and when `fill` fails.
-pub fn write_npy(
-    path: &Path,
-    force: bool,
-    (n_rows, n_cols): (usize, usize),
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Error> {
-    write_atomic(path, force, |out| {
-        out.write_all(&header_bytes("<f4", &[n_rows, n_cols]))?;
-        fill(out)
-    })
 }
 
 /// Writes a sparse matrix for `scipy.sparse.load_npz`.
@@ -204,20 +254,20 @@ fn check_target(path: &Path, force: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ending of the names of temporary files. The names begin with the process id.
-const PART: &str = ".part";
+/// Beginning and ending of the names of temporary files.
+const PART: (&str, &str) = (".obcut-", ".part");
 
-fn part_prefix(process: u32) -> String {
-    format!(".obcut-{process}-")
-}
-
-/// Removes temporary files that a killed process left beside an output.
-pub fn remove_parts(path: &Path, process: u32) {
-    let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
+/// Removes the temporary files that killed processes left in a folder. A process holds a lock on its files while it
+/// lives.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with(&part_prefix(process)) && name.ends_with(PART) {
+        if name.starts_with(PART.0)
+            && name.ends_with(PART.1)
+            && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+        {
             // Files that cannot be removed do no harm.
             let _ = fs::remove_file(entry.path());
         }
@@ -240,13 +290,23 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Error> {
             folder: folder.display().to_string(),
         });
     }
+    remove_abandoned(&folder);
     let mut builder = Builder::new();
-    let prefix = part_prefix(std::process::id());
-    builder.prefix(&prefix).suffix(PART);
+    builder.prefix(PART.0).suffix(PART.1);
     // Temporary files are private by default; the mode of an output follows the umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(&folder).map_err(|cause| failed(path, cause))
+    loop {
+        let file = builder.tempfile_in(&folder).map_err(|cause| failed(path, cause))?;
+        match file.as_file().try_lock() {
+            // Another process took the new file for an abandoned one.
+            Err(TryLockError::WouldBlock) => {}
+            // Without locks on this file system, files of killed processes stay.
+            Err(TryLockError::Error(_)) => return Ok(file),
+            Ok(()) if file.path().exists() => return Ok(file),
+            Ok(()) => {}
+        }
+    }
 }
 
 /// The error of the system for an output, without the name of the temporary file, which is removed.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use obcut::{Matrix, RowScore};
 use obcut_data::{
-    Error, LabelFormat, LabelWriter, LoadOptions, RowLabels, Source, check_output, load,
+    Error, LabelFormat, LabelWriter, LoadOptions, Outputs, RowLabels, Source, check_output, load,
     load_labels, write_atomic, write_csr_npz, write_labels,
 };
 
@@ -136,6 +136,59 @@ fn outputs_are_as_readable_as_any_other_file() {
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
+#[test]
+fn the_outputs_of_a_run_appear_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let visible = || names_in(folder.path()).into_iter().filter(|name| !name.starts_with('.'));
+    let write = |outputs: &mut Outputs, name: &str| {
+        outputs.write(&at(name), false, |out| out.write_all(name.as_bytes()))
+    };
+    let mut outputs = Outputs::default();
+    write(&mut outputs, "a").unwrap();
+    write(&mut outputs, "b").unwrap();
+    assert_eq!(visible().count(), 0);
+    outputs.publish().unwrap();
+    assert_eq!(names_in(folder.path()), ["a", "b"]);
+    // One that fails takes the others with it.
+    let mut outputs = Outputs::default();
+    write(&mut outputs, "c").unwrap();
+    assert!(write(&mut outputs, "b").is_err());
+    drop(outputs);
+    assert_eq!(names_in(folder.path()), ["a", "b"]);
+    // A name that is taken meanwhile.
+    let mut outputs = Outputs::default();
+    write(&mut outputs, "c").unwrap();
+    write(&mut outputs, "d").unwrap();
+    fs::write(at("d"), "theirs").unwrap();
+    assert!(matches!(outputs.publish(), Err(Error::OutputExists { .. })));
+    assert_eq!(names_in(folder.path()), ["a", "b", "d"]);
+    assert_eq!(fs::read_to_string(at("d")).unwrap(), "theirs");
+}
+
+#[test]
+fn temporary_files_of_killed_runs_are_removed_and_those_of_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at(".obcut-1234-abcdef.part"), "half").unwrap();
+    fs::write(at(".obcut-xyz.part"), "half").unwrap();
+    fs::write(at(".obcut-notes"), "mine").unwrap();
+    let mut living = Outputs::default();
+    living.write(&at("first"), false, |out| out.write_all(b"1")).unwrap();
+    assert_eq!(names_in(folder.path()).len(), 2, "{:?}", names_in(folder.path()));
+    check_output(&at("second.csv"), false).unwrap();
+    write_atomic(&at("second"), false, |out| out.write_all(b"2")).unwrap();
+    living.publish().unwrap();
+    assert_eq!(names_in(folder.path()), [".obcut-notes", "first", "second"]);
+}
+
+/// Completes a file of labels and gives it its name.
+fn finish(writer: LabelWriter) -> Result<(), Error> {
+    let mut outputs = Outputs::default();
+    writer.finish(&mut outputs)?;
+    outputs.publish()
+}
+
 /// Rows from `first` on, with scores if wanted.
 fn batch(first: usize, n_rows: usize, with_scores: bool) -> RowLabels {
     let rows = (first..first + n_rows).map(|i| {
@@ -164,7 +217,7 @@ fn labels_in_batches_are_the_bytes_of_the_whole() {
                     let n = length.min(n_rows - first);
                     writer.push(&batch(first, n, with_scores)).unwrap();
                 }
-                writer.finish().unwrap();
+                finish(writer).unwrap();
                 assert!(fs::read(&path).unwrap() == fs::read(&whole).unwrap(), "{suffix}");
             }
         }
@@ -182,7 +235,7 @@ fn labels_in_batches_are_whole_or_absent() {
     drop(writer);
     let mut writer = start(false);
     writer.push(&batch(0, 2, false)).unwrap();
-    let text = writer.finish().unwrap_err().to_string();
+    let text = finish(writer).unwrap_err().to_string();
     assert!(text.contains("2 labels where 3 were announced"), "{text}");
     let mut writer = start(true);
     assert!(writer.push(&batch(0, 2, false)).is_err());
@@ -199,7 +252,7 @@ fn labels_in_batches_are_whole_or_absent() {
     let mut writer = LabelWriter::begin(&path, true, 3, false).unwrap();
     writer.push(&batch(0, 3, false)).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
-    writer.finish().unwrap();
+    finish(writer).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "row,label\n0,0\n1,7\n2,1\n");
     assert_eq!(names_in(folder.path()), ["labels.csv"]);
 }

@@ -4,6 +4,7 @@ use std::error::Error as _;
 
 use obcut::params::spell;
 use obcut::{DataError, Error, ParamError};
+use obcut_data::visible;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -21,7 +22,7 @@ fn message(error: &Error) -> String {
         text += &format!(": {error}");
         cause = error.source();
     }
-    spell(&text, &Keywords)
+    visible(&spell(&text, &Keywords)).into_owned()
 }
 
 /// The exception of an error: ValueError for parameters, data and model files, OSError for failed reads and writes,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use obcut::RowSource;
-use obcut_data::{Error, LoadOptions, RowTable, Source};
+use obcut_data::{Error, LoadOptions, RowTable, Source, visible};
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
@@ -32,10 +32,12 @@ impl RowFile {
         });
         opened.map(Self).map_err(|error| match error {
             Error::Cancelled => PyKeyboardInterrupt::new_err(()),
-            Error::NotFound { .. } => {
-                PyFileNotFoundError::new_err(spell(&error.to_string(), &Keywords))
+            Error::NotFound { .. } => PyFileNotFoundError::new_err(
+                visible(&spell(&error.to_string(), &Keywords)).into_owned(),
+            ),
+            other => {
+                PyValueError::new_err(visible(&spell(&other.to_string(), &Keywords)).into_owned())
             }
-            other => PyValueError::new_err(spell(&other.to_string(), &Keywords)),
         })
     }
 

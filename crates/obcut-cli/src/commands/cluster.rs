@@ -10,7 +10,7 @@ use anyhow::bail;
 use clap::Args;
 use obcut::{Fit, Model, Params, large};
 use obcut_baselines::Method;
-use obcut_data::{LoadOptions, RowLabels, Source};
+use obcut_data::{LoadOptions, Outputs, RowLabels, Source};
 use obcut_report::{Clustering, ReportData, clustering};
 
 use crate::args::large::{CheckpointArgs, MemoryArgs};
@@ -218,9 +218,10 @@ impl ClusterJob {
         };
         warnings.extend(self.idle.clone());
         let writing = Instant::now();
-        labels.write(&self.targets, || {
-            self.write_model(fit.model())?;
-            page::write(self.targets.report.as_ref(), page.as_deref(), self.targets.force)
+        labels.write(&self.targets, |outputs| {
+            self.write_model(outputs, fit.model())?;
+            let Targets { report, force, .. } = &self.targets;
+            page::write(outputs, report.as_ref(), page.as_deref(), *force)
         })?;
         let printed = labels.printed(&self.targets)?;
         labels.clear();
@@ -291,10 +292,7 @@ impl ClusterJob {
     fn checkpoint(&self, n_rows: usize) -> anyhow::Result<Checkpoint> {
         let scratch = self.memory.scratch.as_deref();
         let table = (&self.sources[..], &self.options);
-        let checkpoint = Checkpoint::new(&self.checkpoint, scratch, table, (n_rows, self.margins))?;
-        let Targets { labels, second, report, .. } = &self.targets;
-        checkpoint.tidy(labels.iter().chain(second).chain(report))?;
-        Ok(checkpoint)
+        Checkpoint::new(&self.checkpoint, scratch, table, (n_rows, self.margins))
     }
 
     /// Collects what the report shows of the rows.
@@ -349,10 +347,10 @@ impl ClusterJob {
         )))
     }
 
-    fn write_model(&self, model: &Model) -> anyhow::Result<()> {
+    fn write_model(&self, outputs: &mut Outputs, model: &Model) -> anyhow::Result<()> {
         if let Some(path) = &self.targets.second {
             let bytes = model.to_bytes()?;
-            obcut_data::write_atomic(path, self.targets.force, |file| file.write_all(&bytes))?;
+            outputs.write(path, self.targets.force, |file| file.write_all(&bytes))?;
         }
         Ok(())
     }

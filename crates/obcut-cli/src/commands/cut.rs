@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use obcut::{AnchorWeights, CutParams, ParamError, StopReason};
-use obcut_data::{LoadOptions, RowLabels, Source};
+use obcut_data::{LabelWriter, LoadOptions, Outputs, RowLabels, Source};
 use serde::Serialize;
 
 use crate::args::settings::possible;
@@ -179,7 +179,7 @@ impl CutJob {
             ("cut".to_string(), cutting.elapsed().as_secs_f64()),
         ];
         let labels = Labels::InMemory(RowLabels::of_clusters(&cut.row_labels));
-        labels.write(&self.targets, || self.write_columns(&cut.column_labels))?;
+        labels.write(&self.targets, |outputs| self.write_columns(outputs, &cut.column_labels))?;
         let printed = labels.printed(&self.targets)?;
         watch.finish();
 
@@ -207,10 +207,11 @@ impl CutJob {
         show(printed.as_deref(), output, &report.summary())
     }
 
-    fn write_columns(&self, labels: &[u32]) -> anyhow::Result<()> {
+    fn write_columns(&self, outputs: &mut Outputs, labels: &[u32]) -> anyhow::Result<()> {
         if let Some(path) = &self.targets.second {
-            let labels = RowLabels::of_clusters(labels);
-            obcut_data::write_labels(path, &labels, self.targets.force)?;
+            let mut writer = LabelWriter::begin(path, self.targets.force, labels.len(), false)?;
+            writer.push(&RowLabels::of_clusters(labels))?;
+            writer.finish(outputs)?;
         }
         Ok(())
     }

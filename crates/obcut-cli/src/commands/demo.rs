@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use obcut::{Fit, Params};
-use obcut_data::{RowLabels, Truth};
+use obcut_data::{Outputs, RowLabels, Truth};
 use obcut_report::{Clustering, Data, ReportData, clustering};
 use serde::Serialize;
 
@@ -100,8 +100,10 @@ pub fn run(args: &DemoArgs, output: &OutputArgs, arguments: &[OsString]) -> anyh
     };
     watch.finish();
     interrupt::writing(|| {
-        args.keep.as_ref().map_or(Ok(()), |path| keep(path, args.force))?;
-        page::write(args.report.as_ref(), page.as_deref(), args.force)
+        let mut outputs = Outputs::default();
+        args.keep.as_ref().map_or(Ok(()), |path| keep(&mut outputs, path, args.force))?;
+        page::write(&mut outputs, args.report.as_ref(), page.as_deref(), args.force)?;
+        Ok(outputs.publish()?)
     })?;
     let counts = contingency(&fit.labels(), N_DIGITS, &truth);
     let warnings = vocabulary::warnings(fit.warnings(), fit.model().feature_names());
@@ -168,9 +170,9 @@ fn is_csv(path: &Path) -> bool {
     name.ends_with(".csv") || name.ends_with(".csv.gz")
 }
 
-fn keep(path: &Path, force: bool) -> anyhow::Result<()> {
+fn keep(outputs: &mut Outputs, path: &Path, force: bool) -> anyhow::Result<()> {
     let packed = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
     let text = obcut_data::digits_csv();
     let bytes = if packed { obcut_data::DIGITS_CSV_GZ } else { text.as_bytes() };
-    Ok(obcut_data::write_atomic(path, force, |file| file.write_all(bytes))?)
+    Ok(outputs.write(path, force, |file| file.write_all(bytes))?)
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::bail;
 use clap::Args;
 use obcut::synthetic::Mixture;
-use obcut_data::{LabelWriter, RowLabels};
+use obcut_data::{LabelWriter, Outputs, RowLabels};
 use obcut_report::number;
 use serde::Serialize;
 
@@ -76,6 +76,12 @@ pub fn run(args: &GenerateArgs, output: &OutputArgs) -> anyhow::Result<()> {
     if rows.checked_mul(features).and_then(|n| n.checked_mul(4)).is_none() || features > 1 << 24 {
         bail!(CliError::Usage(format!("{rows} rows x {features} features are too many")));
     }
+    if !file.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("npy")) {
+        bail!(CliError::Usage(format!(
+            "{}: the table is written as NPY; name the file .npy",
+            file.display()
+        )));
+    }
     if clusters > rows {
         bail!(CliError::Usage(format!("cannot make {clusters} clusters from {rows} rows")));
     }
@@ -112,7 +118,8 @@ pub fn run(args: &GenerateArgs, output: &OutputArgs) -> anyhow::Result<()> {
         Ok(())
     };
     // Signals are checked between two batches, so no partial file is left.
-    let written = interrupt::saving(|| obcut_data::write_npy(file, *force, (rows, features), fill));
+    let mut outputs = Outputs::default();
+    let written = interrupt::saving(|| outputs.write_npy(file, *force, (rows, features), fill));
     if interrupt::requested() {
         return Err(obcut::Error::Cancelled.into());
     }
@@ -121,8 +128,9 @@ pub fn run(args: &GenerateArgs, output: &OutputArgs) -> anyhow::Result<()> {
     }
     written?;
     if let Some(classes) = classes {
-        classes.finish()?;
+        classes.finish(&mut outputs)?;
     }
+    outputs.publish()?;
     watch.finish();
     let report = GenerateReport {
         file,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory};
 use clap_mangen::Man;
+use obcut_data::Outputs;
 
 use crate::args::{Cli, OUTPUT, OutputArgs};
 use crate::failure::CliError;
@@ -43,15 +44,13 @@ pub fn run(args: &ManArgs, output: &OutputArgs) -> anyhow::Result<()> {
         .chain(command.get_subcommands().filter(|c| c.get_name() != "help").cloned());
     let pages: Vec<Man> = pages.map(Man::new).collect();
     let paths: Vec<PathBuf> = pages.iter().map(|p| folder.join(p.get_filename())).collect();
-    // Write all pages or none.
-    for path in &paths {
-        obcut_data::check_writable(path, args.force)?;
-    }
+    let mut outputs = Outputs::default();
     for (page, path) in pages.iter().zip(&paths) {
         let mut text = Vec::new();
         page.render(&mut text)?;
-        obcut_data::write_atomic(path, args.force, |file| file.write_all(&text))?;
+        outputs.write(path, args.force, |file| file.write_all(&text))?;
     }
+    outputs.publish()?;
     if !output.quiet && !output.json {
         anstream::eprintln!("{} written to {}", plural(pages.len(), "page"), folder.display());
     }

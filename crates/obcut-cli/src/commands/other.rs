@@ -96,7 +96,7 @@ impl BaselineJob {
         let labels = Labels::InMemory(RowLabels::of_clusters(&found.labels));
         let scores = ScoreFacts::of_table(&labels, &table)?;
         let writing = Instant::now();
-        labels.write(&self.targets, || Ok(()))?;
+        labels.write(&self.targets, |_| Ok(()))?;
         let printed = labels.printed(&self.targets)?;
         let mut stages = vec![("read".to_string(), table.facts.seconds)];
         stages.extend(found.seconds.iter().cloned());

@@ -130,7 +130,7 @@ impl PredictJob {
             ("read".to_string(), table.facts.seconds),
             ("predict".to_string(), labelling.elapsed().as_secs_f64()),
         ];
-        labels.write(&self.targets, || Ok(()))?;
+        labels.write(&self.targets, |_| Ok(()))?;
         let printed = labels.printed(&self.targets)?;
         watch.finish();
 

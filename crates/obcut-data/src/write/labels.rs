@@ -14,7 +14,7 @@ use obcut::RowScore;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{AtomicFile, check_writable, failed};
+use super::{AtomicFile, Outputs, check_writable, failed};
 use crate::error::Error;
 
 /// Names of the columns beside the label: the second-best cluster, then fractions.
@@ -244,11 +244,13 @@ pub fn check_output(path: &Path, force: bool) -> Result<(), Error> {
 pub fn write_labels(path: &Path, rows: &RowLabels, force: bool) -> Result<(), Error> {
     let mut writer = LabelWriter::begin(path, force, rows.len(), rows.with_scores())?;
     writer.push(rows)?;
-    writer.finish()
+    let mut outputs = Outputs::default();
+    writer.finish(&mut outputs)?;
+    outputs.publish()
 }
 
 /// Writes labels in batches, to the same bytes as [`write_labels`]. They go to a temporary file beside
-/// the output, which [`finish`](Self::finish) renames; dropped before that, it leaves nothing.
+/// the output, which [`finish`](Self::finish) hands over; dropped before that, it leaves nothing.
 #[derive(Debug)]
 pub struct LabelWriter {
     file: AtomicFile,
@@ -294,16 +296,16 @@ impl LabelWriter {
         Ok(())
     }
 
-    /// Gives the output its name.
+    /// Completes the file and adds it to the outputs of the run.
     ///
     /// # Errors
     /// When labels are missing, or writing fails; then nothing is left.
-    pub fn finish(self) -> Result<(), Error> {
+    pub fn finish(self, outputs: &mut Outputs) -> Result<(), Error> {
         if self.n_written != self.n_rows {
             return Err(self.miscounted(self.n_written));
         }
         self.sink.finish().map_err(|cause| failed(&self.file.path, cause))?;
-        self.file.finish()
+        outputs.take(self.file)
     }
 
     fn refused(&self, problem: &str) -> Error {

@@ -421,7 +421,6 @@ class OBCut(
         """Set the attributes that a model holds."""
         self._model = model
         self.n_clusters_ = model.n_clusters
-        self.anchors_ = model.anchors
         self.anchor_labels_ = model.anchor_labels
         self.cluster_sizes_ = model.cluster_sizes
         self.graph_ = model.graph
@@ -432,6 +431,13 @@ class OBCut(
         if self.stability_ is not None:
             found = [cluster["stability"] for cluster in self.explanation_["clusters"]]
             self.cluster_stability_ = np.array(found, dtype=np.float64)
+
+    @property
+    def anchors_(self) -> NDArray[np.float64]:
+        """The anchors in the units of the data, computed from the model."""
+        if "_model" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'anchors_' before it is fitted")
+        return self._model.anchors
 
     def _settings(self, n_samples: int) -> dict[str, Any]:
         """The parameters that differ from the preset, as the engine reads them."""
