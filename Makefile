@@ -49,6 +49,7 @@ package: ## the archives of the published crates, each built from its archive, i
 lint: $(VENV)/ready ## format and lint, warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy -p obcut --target-dir target/public-items -- -D warnings
 	$(VENV)/bin/ruff check --quiet .
 	$(VENV)/bin/ruff format --quiet --check crates/obcut-py examples
 	$(VENV)/bin/mypy --no-error-summary crates/obcut-py/python/obcut

@@ -13,12 +13,12 @@ CRATES = ["obcut-core", "obcut", "obcut-data", "obcut-report", "obcut-baselines"
 FOLDER = ROOT / "target" / "packages"
 
 MAIN = """
-use obcut::{Model, OBCut, Run, Silent, metrics, synthetic};
-use obcut_baselines::Method;
-use obcut_report::{Clustering, clustering};
+use obcut::{Model, OBCut, Silent, metrics, synthetic};
+use obcut_baselines::{Method, Run};
+use obcut_report::{ClusteringFacts, clustering};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let moons = synthetic::moons(200, synthetic::MOONS_NOISE, 1);
+    let moons = synthetic::moons(200, 0.05, 1);
     let samples = moons.matrix.samples()?;
     let found = OBCut::new(2).fit(&moons.matrix)?;
     let model = Model::from_bytes(&found.model().to_bytes()?)?;
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{label}");
     }
     assert!(metrics::scores(&found.labels(), &moons.labels)?.nmi > 0.99);
-    assert!(clustering(&Clustering::of_fit(&found)).contains("</html>"));
+    assert!(clustering(&ClusteringFacts::of_fit(&found)).contains("</html>"));
     let means = "kmeans".parse::<Method>()?.build();
     assert_eq!(means.cluster(&samples, 2, &Run::default(), &Silent)?.labels.len(), 200);
     assert_eq!(obcut_data::digits().labels.len(), 1797);

@@ -1,8 +1,8 @@
-"""Counts the public items that the documentation of a crate shows: `python tools/public_items.py [CRATE]`.
+"""Counts the public items that the documentation of a crate shows: `python tools/public_items.py [CRATE] [--list]`.
 
-Modules, types, traits, functions, constants and macros count, and so do the methods of types and traits. Fields,
-variants and what a derive or a trait of others brings do not. Items of other crates that are shown as
-re-exports are on the pages of those crates.
+The features that are off by default are off. Modules, types, traits, functions, constants and macros count, and so do
+the methods of types and traits. Fields, variants and what a derive or a trait of others brings do not. Items of other
+crates that are shown as re-exports are on the pages of those crates.
 """
 
 import re
@@ -41,7 +41,7 @@ def items(folder):
 
 def main():
     """Builds the documentation and prints the counts, with ``--list`` every item as well."""
-    crate = sys.argv[1] if len(sys.argv) > 1 else "obcut"
+    crate = next((word for word in sys.argv[1:] if not word.startswith("-")), "obcut")
     target = ROOT / "target" / "public-items"
     command = ["cargo", "doc", "--quiet", "--no-deps", "--lib", "-p", crate, "--target-dir", target]
     subprocess.run(command, cwd=ROOT, check=True)

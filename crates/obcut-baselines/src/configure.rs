@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use obcut::ParamError;
-use obcut::params::Kind;
+use obcut_core::choice::Kind;
 
 /// One setting of a method.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -82,7 +82,7 @@ macro_rules! settings {
                     value: self.$name.to_string(),
                     range: $range,
                     help: $help.trim_ascii(),
-                    kind: <$kind as obcut::params::Valued>::KIND,
+                    kind: <$kind as obcut_core::choice::Valued>::KIND,
                 },)+]
             }
 

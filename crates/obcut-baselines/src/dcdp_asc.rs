@@ -18,7 +18,8 @@
 //!   path);
 //! - and what is done with fewer cores than clusters (here every core is a cluster).
 
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Graph, Observer, Samples, Scale, Stage, Warning};
 use obcut_core::linalg::eigen;
 use obcut_core::linalg::simd::squared_distance;
 use obcut_core::parallel::Context;
@@ -29,7 +30,7 @@ use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::embedding::unit_rows;
 use crate::pieces::natural::Natural;
 use crate::pieces::paths;
-use obcut_core::knn::Measure;
+use obcut_core::knn::DistanceMeasure;
 
 /// Which path, shortest first, scales the similarities of a core.
 const SCALE_AT: usize = 7;
@@ -159,7 +160,7 @@ fn shared(job: &Job<'_>, natural: &Natural, cores: &Partition) -> Result<Graph, 
     let (holders, hoods) = neighborhoods(natural, cores);
     let m = cores.rows.len();
     let rows = job.context.map(m, |range| {
-        let mut measure = Measure::new(job.table);
+        let mut measure = DistanceMeasure::new(job.table);
         let mut sums = vec![(0u32, 0.0); m];
         let mut part = Vec::with_capacity(range.len());
         for a in range {
@@ -378,7 +379,7 @@ mod tests {
                     if let Ok(at) = found {
                         let density: f64 = both.iter().map(|&y| natural.density[y as usize]).sum();
                         let (x, y) = (cores.rows[a] as usize, cores.rows[b] as usize);
-                        let distance = Measure::new(job.table).squared(x, y).sqrt();
+                        let distance = DistanceMeasure::new(job.table).squared(x, y).sqrt();
                         let expected = distance / (both.len() as f64 * density);
                         assert!(near(edges.row(a).1[at], expected, 1e-12));
                     }

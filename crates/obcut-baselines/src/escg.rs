@@ -11,7 +11,8 @@
 //! and rows that no seed reaches get supernodes of their own (at most as many more) instead of
 //! joining the first.
 
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Graph, Observer, Samples, Scale, Stage, Warning};
 use obcut_core::linalg::{eigen, gemm};
 use obcut_core::random::{choose, mix};
 

@@ -15,7 +15,8 @@
 use std::f64::consts::PI;
 use std::ops::{Range, RangeInclusive};
 
-use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage, Warning};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Observer, Samples, Scale, Stage, Warning};
 use obcut_core::block::Scratch;
 use obcut_core::linalg::gemm::{Real, times_transposed};
 use obcut_core::linalg::simd::{axpy, vectorised};
@@ -26,7 +27,7 @@ use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::angles::waves;
 use crate::pieces::embedding::unit_rows;
-use crate::pieces::explicit::{self, Cut, MANY_ROWS, Precision, Solver, Task};
+use crate::pieces::explicit::{self, Cut, CutTask, MANY_ROWS, Precision, Solver};
 use crate::pieces::features::{Features, blocks};
 use crate::pieces::means::{Flavour, cluster_points};
 
@@ -82,7 +83,7 @@ impl EulerSc {
         let floor = FLOOR * n as f64;
         let Cut { values, mut vectors, degrees } = job.time(Stage::Spectrum, |job| {
             let stream = job.stream.named("spectrum");
-            let task = Task { count: k, floor, solver: self.solver, stream };
+            let task = CutTask { count: k, floor, solver: self.solver, stream };
             explicit::cut::<T>(&features, task, job.context)
         })?;
         let floored = degrees.iter().filter(|&&degree| degree <= floor).count();
@@ -146,13 +147,13 @@ impl Features for Euler<'_> {
 }
 
 /// Clusters of the weighted k-means: sums of features, and of degrees.
-struct Clusters {
+struct EulerClusters {
     /// k × 2d.
     sums: Vec<f64>,
     degrees: Vec<f64>,
 }
 
-impl Clusters {
+impl EulerClusters {
     fn new(k: usize, width: usize) -> Self {
         Self { sums: vec![0.0; k * width], degrees: vec![0.0; k] }
     }
@@ -182,15 +183,15 @@ impl Clusters {
 }
 
 /// Centers of the points "features over degree" with the degrees as weights, ready for products.
-struct Centers<T> {
+struct EulerCenters<T> {
     /// k × 2d.
     values: Vec<T>,
     /// |c|^2 / 2; infinite for empty clusters, which no row is nearest to.
     half_norms: Vec<f64>,
 }
 
-impl<T: Real> Centers<T> {
-    fn of(clusters: &Clusters) -> Self {
+impl<T: Real> EulerCenters<T> {
+    fn of(clusters: &EulerClusters) -> Self {
         let width = clusters.sums.len() / clusters.degrees.len();
         let (mut values, mut half_norms) = (Vec::new(), Vec::new());
         for (sum, &degree) in clusters.sums.chunks_exact(width).zip(&clusters.degrees) {
@@ -228,7 +229,7 @@ fn refine<T: Real>(
     let mut values = vec![clusters.value()];
     for iteration in 0..ITERATIONS {
         context.report(Stage::KMeans, iteration, ITERATIONS, values.last().copied())?;
-        let (mut next, centers) = (labels.clone(), Centers::of(&clusters));
+        let (mut next, centers) = (labels.clone(), EulerCenters::of(&clusters));
         let found = pass::<T>(features, degrees, &mut next, Some(&centers), k, context)?;
         let value = found.0.value();
         // Rounding may move rows that are equally near to two centers, to and fro.
@@ -247,17 +248,17 @@ fn pass<T: Real>(
     features: &Euler<'_>,
     degrees: &[f64],
     labels: &mut [u32],
-    centers: Option<&Centers<T>>,
+    centers: Option<&EulerCenters<T>>,
     k: usize,
     context: &Context<'_>,
-) -> Result<(Clusters, usize), Error> {
+) -> Result<(EulerClusters, usize), Error> {
     let width = features.width();
-    let mut all = (Clusters::new(k, width), 0);
+    let mut all = (EulerClusters::new(k, width), 0);
     context.fold_into(
         features.n(),
         labels,
         |range, labels| {
-            let (mut part, mut moved) = (Clusters::new(k, width), 0);
+            let (mut part, mut moved) = (EulerClusters::new(k, width), 0);
             let mut products = Vec::new();
             blocks::<T>(features, range.clone(), |rows, block| {
                 let labels = &mut labels[rows.start - range.start..rows.end - range.start];
@@ -308,8 +309,8 @@ mod tests {
         Matrix::Dense64 { n_rows: values.len() / n_cols, values, n_cols }
     }
 
-    fn task(job: &Job<'_>, solver: Solver) -> Task {
-        Task { count: 10, floor: FLOOR, solver, stream: job.stream }
+    fn task(job: &Job<'_>, solver: Solver) -> CutTask {
+        CutTask { count: 10, floor: FLOOR, solver, stream: job.stream }
     }
 
     #[test]
@@ -393,7 +394,7 @@ mod tests {
                 plain += inside.iter().map(|&i| outside(i)).sum::<f64>() / volume;
             }
             assert!(near(clusters.value(), plain, 1e-12), "{} {plain}", clusters.value());
-            let centers = Centers::<f64>::of(&clusters);
+            let centers = EulerCenters::<f64>::of(&clusters);
             let mut next = labels.clone();
             pass(&features, &degrees, &mut next, Some(&centers), 4, job.context)?;
             for i in 0..n {

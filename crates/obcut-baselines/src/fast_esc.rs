@@ -11,12 +11,13 @@
 //! forms; the large form takes all rows into its eigenproblem. The programs end with the eigenvectors:
 //! what is clustered is a setting, and rows of unit length come closest to the exact cut.
 
-use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Observer, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
 use crate::pieces::embedding::{columns_from, unit_rows};
-use crate::pieces::explicit::{self, Cut, MANY_ROWS, Precision, Solver, Task};
+use crate::pieces::explicit::{self, Cut, CutTask, MANY_ROWS, Precision, Solver};
 use crate::pieces::fourier::{
     DISTANCE_ROWS, Draw, Fourier, drawn, importances, mean_distance, some_rows,
 };
@@ -106,7 +107,7 @@ impl FastEsc {
         let Some(features) = features else { return Ok(vec![0; n]) };
         let cut: Cut<T> = job.time(Stage::Spectrum, |job| {
             let (solver, stream) = (Solver::Svd, job.stream.named("spectrum"));
-            let task = Task { count: k, floor: FLOOR, solver, stream };
+            let task = CutTask { count: k, floor: FLOOR, solver, stream };
             explicit::cut(&features, task, job.context)
         })?;
         let (points, width) = points(cut, self.rows);

@@ -1,8 +1,7 @@
 //! What every method starts from and ends with: checked and scaled rows in, numbered labels out.
 
-use obcut::{
-    Clustering, DenseRef, Error, Observer, ParamError, Run, Samples, Scale, Stage, Warning,
-};
+use crate::{Clustering, Run};
+use obcut::{DenseRef, Error, Observer, ParamError, Samples, Scale, Stage, Warning};
 use obcut_core::normalize::Scaling;
 use obcut_core::observer::Clock;
 use obcut_core::parallel::Context;

@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
+mod clusterer;
 mod configure;
 mod job;
 mod means;
@@ -22,6 +23,7 @@ mod ssc;
 mod ssc_omp;
 mod u_spec;
 
+pub use clusterer::{Clusterer, Clustering, Run};
 pub use configure::{Configure, Setting};
 pub use dcdp_asc::DcdpAsc;
 pub use escg::Escg;

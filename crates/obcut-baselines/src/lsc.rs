@@ -8,7 +8,8 @@
 //! Differs from the published program where the graph is in pieces: the vector that is dropped is the
 //! trivial one, not whichever the solver returns first.
 
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Graph, Observer, Samples, Scale, Stage};
 use obcut_core::table::Table;
 
 use crate::configure::{require, settings};

@@ -1,6 +1,7 @@
 //! k-means itself: greedy k-means++ as in scikit-learn, several starts, all rows.
 
-use obcut::{Clusterer, Clustering, Error, Observer, Run, Samples, Scale, Stage};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Observer, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Preparation};

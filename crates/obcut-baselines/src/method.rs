@@ -1,6 +1,7 @@
 //! The registry of methods: the only one.
 
-use obcut::{Clusterer, Params};
+use crate::Clusterer;
+use obcut::Params;
 
 use crate::configure::{Configure, Setting};
 
@@ -115,9 +116,9 @@ impl Clusterer for Obcut {
         &self,
         samples: &obcut::Samples<'_>,
         n_clusters: usize,
-        run: &obcut::Run,
+        run: &crate::Run,
         observer: &dyn obcut::Observer,
-    ) -> Result<obcut::Clustering, obcut::Error> {
+    ) -> Result<crate::Clustering, obcut::Error> {
         self.0.cluster(samples, n_clusters, run, observer)
     }
 }

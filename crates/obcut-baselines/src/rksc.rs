@@ -13,7 +13,8 @@
 //! made the first, since it is dropped. Rows without an edge go with their nearest row. k-means starts
 //! from the better of several draws (greedy k-means++), as in the runs it is compared with.
 
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Graph, Observer, Samples, Scale, Stage};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};

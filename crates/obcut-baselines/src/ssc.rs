@@ -13,7 +13,8 @@
 
 mod admm;
 
-use obcut::{Clusterer, Clustering, Error, Graph, Observer, Run, Samples, Scale, Stage, Warning};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{Error, Graph, Observer, Samples, Scale, Stage, Warning};
 
 use crate::configure::{require, settings};
 use crate::job::{self, Job, Preparation, check_memory};
@@ -21,7 +22,7 @@ use crate::pieces::affinity::{Affinity, spectrum_bytes};
 use crate::pieces::embedding::unit_rows;
 use crate::pieces::means::{Flavour, cluster_points};
 use crate::pieces::rows::{filled, projected};
-use admm::{Problem, Solution};
+use admm::{AdmmProblem, Solution};
 
 /// Keeps a division by the largest coefficient from being one by zero.
 const EPSILON: f64 = 2.2e-16;
@@ -123,7 +124,7 @@ impl Ssc {
     /// The coefficients of all rows.
     fn solve(&self, job: &Job<'_>) -> Result<Solution, Error> {
         let (x, d) = self.rows(job)?;
-        let problem = Problem::new(x, job.n, d, self.variant, self.alpha, job.context)?;
+        let problem = AdmmProblem::new(x, job.n, d, self.variant, self.alpha, job.context)?;
         let max_iter = match (self.updates, self.variant) {
             (0, Variant::Outlier) => 149,
             (0, _) => 199,
@@ -187,7 +188,7 @@ fn embed(job: &Job<'_>, affinity: &Affinity) -> Result<Vec<f64>, Error> {
 mod tests {
     use super::*;
     use crate::testing::{planes, subset, with_job};
-    use obcut::params::Named;
+    use obcut::Named;
     use obcut::{Matrix, Silent};
 
     fn labels(settings: &Ssc, matrix: &Matrix, k: usize, threads: usize) -> Vec<u32> {

@@ -13,7 +13,8 @@
 mod pursuit;
 mod tiles;
 
-use obcut::{Clusterer, Clustering, DenseRef, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{DenseRef, Error, Graph, Observer, Samples, Scale, Stage};
 use obcut_core::normalize::Scaling;
 use obcut_core::table::Table;
 
@@ -27,7 +28,7 @@ use pursuit::{Pursuit, group_len};
 
 obcut_core::choices! {
     /// Which of the authors' programs is followed.
-    Form as "form" {
+    WeightForm as "form" {
         /// The one of the paper.
         Matlab = "matlab",
         /// The later one.
@@ -43,7 +44,7 @@ settings! {
         /// Squared length of what is left at which the search for others ends
         threshold: f64 = 1e-6, "0 or more";
         /// Which of the authors' programs is followed
-        form: Form = Form::Matlab, "matlab or python";
+        form: WeightForm = WeightForm::Matlab, "matlab or python";
         /// Dimensions that the rows are projected to first
         project: usize = 0, "0 (no projection) or more";
         /// Starts of the last k-means
@@ -124,7 +125,7 @@ impl SscOmp {
     fn embed(&self, job: &Job<'_>, affinity: &Affinity) -> Result<Vec<f64>, Error> {
         let stream = job.stream.named("spectrum");
         let (values, mut vectors) = affinity.largest(job.k, stream, job.context)?;
-        if self.form == Form::Matlab {
+        if self.form == WeightForm::Matlab {
             random_walk(&mut vectors, values.len(), &affinity.degrees());
         }
         unit_rows(&mut vectors, values.len());
@@ -133,9 +134,9 @@ impl SscOmp {
 }
 
 /// Coefficients to weights, in place.
-fn weigh(coefficients: &mut Graph, form: Form) {
+fn weigh(coefficients: &mut Graph, form: WeightForm) {
     coefficients.values.iter_mut().for_each(|c| *c = c.abs());
-    if form == Form::Matlab {
+    if form == WeightForm::Matlab {
         return;
     }
     for i in 0..coefficients.n_rows() {
@@ -180,9 +181,9 @@ mod tests {
         graph.push(&[], &[]);
         graph.push(&[0], &[-0.1]);
         let mut other = graph.clone();
-        weigh(&mut graph, Form::Matlab);
+        weigh(&mut graph, WeightForm::Matlab);
         assert_eq!(graph.values, [3.0, 4.0, 0.1]);
-        weigh(&mut other, Form::Python);
+        weigh(&mut other, WeightForm::Python);
         let off = other.values.iter().zip([0.3, 0.4, 0.5]).map(|(a, b)| (a - b).abs());
         assert!(off.fold(0.0, f64::max) < 1e-15);
     }
@@ -191,7 +192,7 @@ mod tests {
     fn the_vectors_are_those_of_the_random_walk_and_of_unit_length() {
         with_job(&planes(), 3, Scale::None, false, |job| {
             let mut coefficients = SscOmp::default().coefficients(job)?;
-            weigh(&mut coefficients, Form::Matlab);
+            weigh(&mut coefficients, WeightForm::Matlab);
             let affinity = Affinity::of_links(&coefficients);
             let (values, mut vectors) = affinity.largest(4, job.stream, job.context)?;
             let degrees = affinity.degrees();
@@ -235,7 +236,7 @@ mod tests {
                 n_cols: 5,
             },
         ];
-        for form in [Form::Matlab, Form::Python] {
+        for form in [WeightForm::Matlab, WeightForm::Python] {
             for (table, project) in tables.iter().flat_map(|table| [(table, 0), (table, 2)]) {
                 let settings = SscOmp { form, project, n_init: 2, ..SscOmp::default() };
                 for k in [1, 2, 4.min(table.n_rows()), table.n_rows().min(30)] {

@@ -6,7 +6,8 @@
 //! representatives (transfer cut). As in the published program the embedding is not scaled by the
 //! eigenvalues.
 
-use obcut::{Clusterer, Clustering, DenseRef, Error, Graph, Observer, Run, Samples, Scale, Stage};
+use crate::{Clusterer, Clustering, Run};
+use obcut::{DenseRef, Error, Graph, Observer, Samples, Scale, Stage};
 use obcut_core::kmeans;
 use obcut_core::linalg::eigen;
 use obcut_core::linalg::simd::{squared_distance, vectorised};

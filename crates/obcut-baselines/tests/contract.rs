@@ -1,9 +1,10 @@
 //! What every method must do, whatever it is.
 
+use obcut::Named;
 use obcut::metrics::scores;
-use obcut::params::Named;
 use obcut::synthetic::{self, Labelled};
-use obcut::{Error, Matrix, Observer, Run, Silent};
+use obcut::{Error, Matrix, Observer, Silent};
+use obcut_baselines::Run;
 use obcut_baselines::{Configurable, Method};
 
 /// A method with settings that suit small tables.

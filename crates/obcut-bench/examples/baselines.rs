@@ -9,8 +9,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use obcut::metrics::scores;
-use obcut::{Matrix, Run, Silent};
+use obcut::{Matrix, Silent};
 use obcut_baselines::Method;
+use obcut_baselines::Run;
 use obcut_data::{LoadOptions, Source};
 
 const SEEDS: u64 = 5;

@@ -4,7 +4,8 @@
 
 use std::time::Instant;
 
-use obcut::{KMeansParams, Silent, k_means};
+use obcut::Silent;
+use obcut_core::means::{KMeansParams, k_means};
 use obcut_data::{LoadOptions, Source, load};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -18,10 +18,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::plan::RunPlan;
-use crate::record::{Records, Status};
+use crate::record::{RunRecords, Status};
 use crate::suite::SuiteKind;
-use crate::summary::{Gap, Metric, ScoreCell};
-use crate::{Budget, Error, RunnerOptions, Suite, Summary, page, results, runner, table, worker};
+use crate::summary::{Gap, ScoreCell, ScoreKind};
+use crate::{
+    Budget, Error, RunnerOptions, Suite, SuiteSummary, page, results, runner, table, worker,
+};
 use show::{BenchWatch, PrintedTable};
 
 /// Heading of the options that say how it is run.
@@ -314,7 +316,7 @@ impl SuiteJob {
                 (plan, records)
             }
         };
-        let summary = Summary::new(&self.suite, &records);
+        let summary = SuiteSummary::new(&self.suite, &records);
         let tables = interrupt::writing(|| self.write(&summary, &records))?;
         let report = self.report(&plan, &records, &summary, tables);
         match talk.json {
@@ -325,19 +327,19 @@ impl SuiteJob {
     }
 
     /// What is finished.
-    fn records(&self) -> anyhow::Result<Records> {
+    fn records(&self) -> anyhow::Result<RunRecords> {
         if !self.options.records.exists() {
             let path = self.options.records.display();
             let text = format!("{path}: no such file; run the suite without --tables-only first");
             return Err(CliError::Usage(text).into());
         }
-        Ok(Records::read(&self.options.records)?)
+        Ok(RunRecords::read(&self.options.records)?)
     }
 
     /// Runs what is not finished.
-    fn all_runs(&self, plan: &RunPlan, talk: &OutputArgs) -> anyhow::Result<Records> {
+    fn all_runs(&self, plan: &RunPlan, talk: &OutputArgs) -> anyhow::Result<RunRecords> {
         if self.fresh {
-            Records::retire(&self.options.records)?;
+            RunRecords::retire(&self.options.records)?;
         }
         let watch = BenchWatch::new(talk, plan.runs.len());
         let done = interrupt::watched(|| runner::run(&self.suite, plan, &self.options, &watch));
@@ -350,7 +352,7 @@ impl SuiteJob {
 
     /// Says how far it came.
     fn interrupted(&self, plan: &RunPlan) -> anyhow::Error {
-        let finished = Records::read(&self.options.records)
+        let finished = RunRecords::read(&self.options.records)
             .map_or(0, |records| n_finished(plan, &records, self.options.budget));
         let text = format!(
             "interrupted after {finished} of {}; the same command goes on from there",
@@ -359,7 +361,7 @@ impl SuiteJob {
         CliError::Stopped(text).into()
     }
 
-    fn write(&self, summary: &Summary, records: &Records) -> anyhow::Result<Vec<PathBuf>> {
+    fn write(&self, summary: &SuiteSummary, records: &RunRecords) -> anyhow::Result<Vec<PathBuf>> {
         let mut files = vec![
             ("tables.md", results::document(&self.suite, records)),
             ("tables.csv", table::csv(summary)),
@@ -383,8 +385,8 @@ impl SuiteJob {
     fn report(
         &self,
         plan: &RunPlan,
-        records: &Records,
-        summary: &Summary,
+        records: &RunRecords,
+        summary: &SuiteSummary,
         tables: Vec<PathBuf>,
     ) -> SuiteReport {
         let mut scores = Vec::new();
@@ -393,10 +395,11 @@ impl SuiteJob {
             for (method, cell) in summary.methods.iter().zip(row) {
                 match cell {
                     Some(ScoreCell::Scored(scored)) => {
-                        let [(nmi, a), (acc, b), (pur, c), (ari, d)] = Metric::ALL.map(|metric| {
-                            let (mean, deviation) = scored.score(metric);
-                            (mean / 100.0, deviation / 100.0)
-                        });
+                        let [(nmi, a), (acc, b), (pur, c), (ari, d)] =
+                            ScoreKind::ALL.map(|metric| {
+                                let (mean, deviation) = scored.score(metric);
+                                (mean / 100.0, deviation / 100.0)
+                            });
                         let deviations = Deviations { nmi: a, acc: b, pur: c, ari: d };
                         scores.push(SuiteScore {
                             data: data.name.clone(),
@@ -438,8 +441,8 @@ impl SuiteJob {
         &self,
         report: &SuiteReport,
         plan: &RunPlan,
-        records: &Records,
-        summary: &Summary,
+        records: &RunRecords,
+        summary: &SuiteSummary,
         talk: &OutputArgs,
     ) -> anyhow::Result<()> {
         let grid = match self.suite.kind {
@@ -504,7 +507,7 @@ impl SuiteJob {
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// What has no score and why, as far as the suite did not leave it out itself.
-fn gaps(summary: &Summary) -> Vec<GapFacts> {
+fn gaps(summary: &SuiteSummary) -> Vec<GapFacts> {
     let mut out = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
@@ -522,7 +525,7 @@ fn gaps(summary: &Summary) -> Vec<GapFacts> {
 }
 
 /// A failure where every run was tried and none could be done at all, be it with a larger budget.
-fn none_could_be_done(plan: &RunPlan, records: &Records) -> anyhow::Result<()> {
+fn none_could_be_done(plan: &RunPlan, records: &RunRecords) -> anyhow::Result<()> {
     let mut runs = plan.runs.iter().filter_map(|run| records.get(&run.key())).peekable();
     let Some(first) = runs.peek() else { return Ok(()) };
     let why = first.outcome.reason.clone().unwrap_or_default();
@@ -534,7 +537,7 @@ fn none_could_be_done(plan: &RunPlan, records: &Records) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn n_finished(plan: &RunPlan, records: &Records, budget: Budget) -> usize {
+fn n_finished(plan: &RunPlan, records: &RunRecords, budget: Budget) -> usize {
     plan.runs.iter().filter(|run| records.finished(&run.key(), budget).is_some()).count()
 }
 

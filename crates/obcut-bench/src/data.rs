@@ -75,8 +75,16 @@ pub enum ShapeKind {
     Mixture,
 }
 
+/// Shapes that are generated where a suite does not say otherwise.
+const FEATURES: usize = 30;
+const CLUSTERS: usize = 5;
+/// Spread of blobs, noise of moons and rings, and dimension and noise of subspaces.
+const SPREAD: f64 = 1.0;
+const NOISE: f64 = 0.05;
+const SUBSPACE: (usize, f64) = (4, 0.01);
+
 fn usual_features() -> usize {
-    synthetic::SUBSPACES_FEATURES
+    FEATURES
 }
 
 impl Shape {
@@ -99,25 +107,20 @@ impl Shape {
     }
 
     fn clusters(&self) -> usize {
-        self.clusters.unwrap_or(synthetic::SUBSPACES_CLUSTERS)
+        self.clusters.unwrap_or(CLUSTERS)
     }
 
     fn make(&self) -> LabelledData {
         let Self { kind, rows, features, .. } = *self;
         let clusters = self.clusters();
         let (Labelled { matrix, labels }, k) = match kind {
-            ShapeKind::Moons => (synthetic::moons(rows, synthetic::MOONS_NOISE, GENERATED), 2),
-            ShapeKind::Rings => {
-                let noise = synthetic::RINGS_NOISE;
-                (synthetic::rings(rows, clusters, noise, GENERATED), clusters)
-            }
+            ShapeKind::Moons => (synthetic::moons(rows, NOISE, GENERATED), 2),
+            ShapeKind::Rings => (synthetic::rings(rows, clusters, NOISE, GENERATED), clusters),
             ShapeKind::Blobs => {
-                let spread = synthetic::BLOBS_SPREAD;
-                (synthetic::blobs(rows, features, clusters, spread, GENERATED), clusters)
+                (synthetic::blobs(rows, features, clusters, SPREAD, GENERATED), clusters)
             }
             ShapeKind::Subspaces => {
-                let (dimension, noise) =
-                    (synthetic::SUBSPACES_DIMENSION, synthetic::SUBSPACES_NOISE);
+                let (dimension, noise) = SUBSPACE;
                 let made =
                     synthetic::subspaces(rows, features, clusters, dimension, noise, GENERATED);
                 (made, clusters)
@@ -201,9 +204,7 @@ pub fn named(name: &str) -> Result<Option<LabelledData>, String> {
         "moons" => made(ShapeKind::Moons, 2000, 2, 2),
         "rings" => made(ShapeKind::Rings, 3000, 2, 3),
         "blobs" => made(ShapeKind::Blobs, 2000, 8, 6),
-        "subspaces" => {
-            made(ShapeKind::Subspaces, 2000, usual_features(), synthetic::SUBSPACES_CLUSTERS)
-        }
+        "subspaces" => made(ShapeKind::Subspaces, 2000, usual_features(), CLUSTERS),
         "digits" => Origin::Digits,
         _ => {
             let folder = std::env::var_os("OBCUT_DATA").map(PathBuf::from);

@@ -35,10 +35,10 @@ pub mod table;
 pub mod worker;
 
 pub use error::Error;
-pub use record::{Record, Status};
+pub use record::{RunRecord, Status};
 pub use runner::{Budget, RunWatch, RunnerOptions, run};
 pub use suite::Suite;
-pub use summary::Summary;
+pub use summary::SuiteSummary;
 
 /// The Rust code of the repository's README. It is tested here because this crate is never packaged, so that
 /// it may name a file outside of its folder.

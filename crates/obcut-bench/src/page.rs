@@ -2,23 +2,23 @@
 
 use obcut_report::chart::{
     Axis, BarSeries, Bars, Caption, Cell as Field, Column, Direction, Heat, Line, Lines, LogSwitch,
-    Table,
+    TableChart,
 };
 use obcut_report::{Html, Page, Section, number};
 
 use crate::plan::RunPlan;
 use crate::printed::Printed;
-use crate::record::Records;
+use crate::record::RunRecords;
 use crate::results::surfaces;
 use crate::suite::{Suite, SuiteKind};
-use crate::summary::{Gap, Metric, ScoreCell, Scored, Summary};
+use crate::summary::{Gap, ScoreCell, ScoreKind, Scored, SuiteSummary};
 use crate::table::{Entry, ScoreTable};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// The page of a suite, as far as its runs are finished.
-pub fn page(suite: &Suite, records: &Records) -> String {
-    let summary = Summary::new(suite, records);
+pub fn page(suite: &Suite, records: &RunRecords) -> String {
+    let summary = SuiteSummary::new(suite, records);
     let mut sections = match suite.kind {
         SuiteKind::Scores => scores(&summary),
         SuiteKind::Sensitivity => vec![sensitivity(suite, records)],
@@ -41,14 +41,14 @@ pub fn page(suite: &Suite, records: &Records) -> String {
 }
 
 /// Runs that have a record, and all there are to be on the data sets that are shown.
-fn progress(suite: &Suite, records: &Records, summary: &Summary) -> (usize, usize) {
+fn progress(suite: &Suite, records: &RunRecords, summary: &SuiteSummary) -> (usize, usize) {
     let mut planned = RunPlan::without_data(suite).runs;
     planned.retain(|spec| !summary.missing.contains(&spec.data));
     let done = planned.iter().filter(|spec| records.get(&spec.key()).is_some()).count();
     (done, planned.len())
 }
 
-fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, String)> {
+fn tiles(suite: &Suite, records: &RunRecords, summary: &SuiteSummary) -> Vec<(String, String)> {
     let (runs, _) = progress(suite, records, summary);
     let mut tiles = vec![
         ("data sets".to_string(), summary.data.len().to_string()),
@@ -57,7 +57,7 @@ fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, St
         ("runs".to_string(), number::count(runs)),
     ];
     if suite.kind == SuiteKind::Scores {
-        let table = ScoreTable::new(summary, Metric::Nmi);
+        let table = ScoreTable::new(summary, ScoreKind::Nmi);
         let ranks = table.averages.iter().zip(&table.columns);
         // A rank among one says nothing.
         let ranks = ranks.filter(|_| table.n_ranked > 0);
@@ -69,7 +69,7 @@ fn tiles(suite: &Suite, records: &Records, summary: &Summary) -> Vec<(String, St
     tiles
 }
 
-fn warnings(suite: &Suite, records: &Records, summary: &Summary) -> Vec<String> {
+fn warnings(suite: &Suite, records: &RunRecords, summary: &SuiteSummary) -> Vec<String> {
     let mut out = Vec::new();
     let (done, all) = progress(suite, records, summary);
     if done < all {
@@ -120,8 +120,8 @@ fn warnings(suite: &Suite, records: &Records, summary: &Summary) -> Vec<String> 
     out
 }
 
-fn scores(summary: &Summary) -> Vec<Section> {
-    let tables = Metric::ALL.map(|metric| score_table(&ScoreTable::new(summary, metric)));
+fn scores(summary: &SuiteSummary) -> Vec<Section> {
+    let tables = ScoreKind::ALL.map(|metric| score_table(&ScoreTable::new(summary, metric)));
     let bars = (0..summary.data.len()).map(|d| score_bars(summary, d));
     let mut sections = vec![
         Section::new(
@@ -131,7 +131,7 @@ fn scores(summary: &Summary) -> Vec<Section> {
         ),
         Section::new("Data sets", "NMI of every method; whiskers are standard deviations.", bars),
     ];
-    if ScoreTable::new(summary, Metric::Nmi).n_ranked > 0 {
+    if ScoreTable::new(summary, ScoreKind::Nmi).n_ranked > 0 {
         sections.insert(1, ranks(summary));
     }
     sections.extend(print(summary));
@@ -183,15 +183,15 @@ fn score_table(table: &ScoreTable) -> Html {
         ),
     };
     let caption = Caption::new(format!("{} (%)", table.metric.name()), note);
-    Table { caption, columns, rows: rows.collect(), half: false }.html()
+    TableChart { caption, columns, rows: rows.collect(), half: false }.html()
 }
 
-fn score_bars(summary: &Summary, d: usize) -> Html {
+fn score_bars(summary: &SuiteSummary, d: usize) -> Html {
     let data = &summary.data[d];
     let there: Vec<usize> =
         (0..summary.methods.len()).filter(|&m| summary.cells[d][m].is_some()).collect();
     let score = |m: &usize| match &summary.cells[d][*m] {
-        Some(ScoreCell::Scored(scored)) => Some(scored.score(Metric::Nmi)),
+        Some(ScoreCell::Scored(scored)) => Some(scored.score(ScoreKind::Nmi)),
         _ => None,
     };
     let size = data.size.map_or(String::new(), |(rows, features, classes)| {
@@ -221,13 +221,13 @@ fn score_bars(summary: &Summary, d: usize) -> Html {
 }
 
 /// Our own method stands out by its colour.
-fn slot(summary: &Summary, method: usize) -> usize {
+fn slot(summary: &SuiteSummary, method: usize) -> usize {
     usize::from(!summary.methods[method].ours)
 }
 
-fn ranks(summary: &Summary) -> Section {
+fn ranks(summary: &SuiteSummary) -> Section {
     let ranked = summary.ranked();
-    let metrics = [Metric::Nmi, Metric::Acc, Metric::Pur, Metric::Ari];
+    let metrics = [ScoreKind::Nmi, ScoreKind::Acc, ScoreKind::Pur, ScoreKind::Ari];
     let tables = metrics.map(|metric| ScoreTable::new(summary, metric));
     let series = tables.iter().map(|table| BarSeries {
         name: table.metric.name().into(),
@@ -253,7 +253,7 @@ fn ranks(summary: &Summary) -> Section {
 }
 
 /// Ours beside the print.
-fn print(summary: &Summary) -> Option<Section> {
+fn print(summary: &SuiteSummary) -> Option<Section> {
     let printed = Printed::tables();
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
@@ -265,7 +265,7 @@ fn print(summary: &Summary) -> Option<Section> {
                 Field::words(if data.differs.is_some() { "no" } else { "yes" }),
                 Field::words(&method.label),
             ];
-            for metric in [Metric::Nmi, Metric::Acc, Metric::Pur] {
+            for metric in [ScoreKind::Nmi, ScoreKind::Acc, ScoreKind::Pur] {
                 line.push(match cell {
                     ScoreCell::Scored(scored) => {
                         let mean = scored.score(metric).0;
@@ -294,14 +294,14 @@ fn print(summary: &Summary) -> Option<Section> {
         "Ours and what the paper prints (%)",
         "Where the data are not the same, the figures cannot be compared.",
     );
-    let table = Table { caption, columns, rows, half: false };
+    let table = TableChart { caption, columns, rows, half: false };
     Some(Section::new("Beside the print", "", [table.html()]))
 }
 
-fn sensitivity(suite: &Suite, records: &Records) -> Section {
+fn sensitivity(suite: &Suite, records: &RunRecords) -> Section {
     let mut parts = Vec::new();
     for surface in surfaces(suite, records) {
-        for (index, metric) in Metric::ALL.into_iter().enumerate() {
+        for (index, metric) in ScoreKind::ALL.into_iter().enumerate() {
             let heat = Heat {
                 caption: Caption::new(
                     format!("{}: {} of {}", surface.data, metric.name(), surface.method),
@@ -325,7 +325,7 @@ fn sensitivity(suite: &Suite, records: &Records) -> Section {
     Section::new("Scores over two settings", "Means over the seeds.", parts)
 }
 
-fn convergence(summary: &Summary) -> Section {
+fn convergence(summary: &SuiteSummary) -> Section {
     let mut parts = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         let mut lines = Vec::new();
@@ -357,7 +357,7 @@ fn convergence(summary: &Summary) -> Section {
     Section::new("Objective by iteration", "", parts)
 }
 
-fn scaling(summary: &Summary) -> Section {
+fn scaling(summary: &SuiteSummary) -> Section {
     let curves = |value: &dyn Fn(&Scored) -> Option<f64>| -> Vec<Line> {
         let mut lines = Vec::new();
         for (m, method) in summary.methods.iter().enumerate() {
@@ -405,7 +405,7 @@ fn scaling(summary: &Summary) -> Section {
     Section::new("Against the number of rows", "", [seconds, memory])
 }
 
-fn times(summary: &Summary) -> Section {
+fn times(summary: &SuiteSummary) -> Section {
     let table = |title: &str, note: &str, value: &dyn Fn(&Scored) -> Option<f64>| {
         let mut columns = vec![Column::words("method")];
         columns.extend(summary.data.iter().map(|data| Column::numbers(&data.name)));
@@ -421,8 +421,13 @@ fn times(summary: &Summary) -> Section {
             }));
             row
         });
-        Table { caption: Caption::new(title, note), columns, rows: rows.collect(), half: false }
-            .html()
+        TableChart {
+            caption: Caption::new(title, note),
+            columns,
+            rows: rows.collect(),
+            half: false,
+        }
+        .html()
     };
     let seconds = table("Seconds (s)", "Mean over the seeds, reading left out.", &|scored| {
         Some(scored.seconds())
@@ -433,7 +438,7 @@ fn times(summary: &Summary) -> Section {
     Section::new("Seconds and memory", summary.ways(), [seconds, memory])
 }
 
-fn unavailable(summary: &Summary) -> Option<Section> {
+fn unavailable(summary: &SuiteSummary) -> Option<Section> {
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
@@ -448,7 +453,7 @@ fn unavailable(summary: &Summary) -> Option<Section> {
     if rows.is_empty() {
         return None;
     }
-    let table = Table {
+    let table = TableChart {
         caption: Caption::new("Why there is no score", ""),
         columns: ["data set", "method", "runs", "why"].map(Column::words).to_vec(),
         rows,
@@ -457,7 +462,7 @@ fn unavailable(summary: &Summary) -> Option<Section> {
     Some(Section::new("Not available", "", [table.html()]))
 }
 
-fn protocol(suite: &Suite, summary: &Summary) -> Section {
+fn protocol(suite: &Suite, summary: &SuiteSummary) -> Section {
     let mut rows = Vec::new();
     let mut line =
         |name: &str, text: String| rows.push(vec![Field::words(name), Field::words(text)]);
@@ -484,7 +489,7 @@ fn protocol(suite: &Suite, summary: &Summary) -> Section {
             }
         }
     }
-    let table = Table {
+    let table = TableChart {
         caption: Caption::new("How the runs were made", ""),
         columns: vec![Column::words("what"), Column::words("how")],
         rows,
@@ -501,7 +506,7 @@ mod tests {
     #[test]
     fn all_runs_of_a_grid_are_counted() {
         let (suite, records) = some_runs();
-        let tiles = tiles(&suite, &records, &Summary::new(&suite, &records));
+        let tiles = tiles(&suite, &records, &SuiteSummary::new(&suite, &records));
         let runs = tiles.iter().find(|(name, _)| name == "runs").map(|(_, n)| n.as_str());
         assert_eq!(runs, Some("5"), "four of a grid and one over its time");
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::data::Origin;
 use crate::error::Error;
-use crate::record::Records;
+use crate::record::RunRecords;
 use crate::suite::Suite;
 
 /// What a run does; two runs with equal specifications give equal labels.
@@ -101,7 +101,7 @@ impl RunPlan {
     }
 
     /// The runs on data sets that are there, or that have records: what can be finished.
-    pub fn of_records(suite: &Suite, folder: Option<&Path>, records: &Records) -> Self {
+    pub fn of_records(suite: &Suite, folder: Option<&Path>, records: &RunRecords) -> Self {
         let has_record = |name: &str| records.iter().any(|record| record.spec.data == name);
         let is_there = |name: &str| {
             let entry = suite.data.iter().find(|entry| entry.name == name);

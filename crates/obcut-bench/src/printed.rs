@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use crate::summary::Metric;
+use crate::summary::ScoreKind;
 
 /// Mean and deviation in percent; none where the paper has N/A.
 pub type Figure = Option<(f64, f64)>;
@@ -34,19 +34,19 @@ impl Printed {
     }
 
     /// The figures of a data set, by method; the paper has no ARI.
-    pub fn row(&self, metric: Metric, data: &str) -> Option<Vec<Figure>> {
+    pub fn row(&self, metric: ScoreKind, data: &str) -> Option<Vec<Figure>> {
         let table = match metric {
-            Metric::Nmi => &self.nmi,
-            Metric::Acc => &self.acc,
-            Metric::Pur => &self.pur,
-            Metric::Ari => return None,
+            ScoreKind::Nmi => &self.nmi,
+            ScoreKind::Acc => &self.acc,
+            ScoreKind::Pur => &self.pur,
+            ScoreKind::Ari => return None,
         };
         let figure = |&[mean, deviation]: &[f64; 2]| (!mean.is_nan()).then_some((mean, deviation));
         table.get(data).map(|row| row.iter().map(figure).collect())
     }
 
     /// One figure: none where the paper has no such row or column.
-    pub fn figure(&self, metric: Metric, data: &str, method: &str) -> Option<Figure> {
+    pub fn figure(&self, metric: ScoreKind, data: &str, method: &str) -> Option<Figure> {
         let column = self.methods.iter().position(|name| name == method)?;
         self.row(metric, data).map(|row| row[column])
     }
@@ -75,17 +75,17 @@ mod tests {
         assert!(printed.data().all(|data| printed.size(data).is_some()));
         let expected = [
             (
-                Metric::Nmi,
+                ScoreKind::Nmi,
                 [26.03, 41.03, 43.31, 32.76, 41.53, 34.42, 25.87, 54.77],
                 [6.88, 5.25, 5.63, 5.13, 5.13, 7.13, 4.75, 6.63, 5.88, 1.13],
             ),
             (
-                Metric::Acc,
+                ScoreKind::Acc,
                 [29.54, 38.68, 42.40, 37.01, 38.45, 38.70, 29.14, 50.91],
                 [7.50, 5.25, 5.50, 6.00, 5.25, 6.25, 5.00, 5.63, 5.75, 1.38],
             ),
             (
-                Metric::Pur,
+                ScoreKind::Pur,
                 [31.90, 43.13, 45.19, 39.36, 43.83, 41.42, 30.87, 54.62],
                 [7.13, 4.75, 5.88, 5.38, 5.75, 6.25, 4.63, 6.38, 5.88, 1.50],
             ),

@@ -75,7 +75,7 @@ pub struct Outcome {
 
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct RunRecord {
     /// What was run.
     #[serde(flatten)]
     pub spec: Spec,
@@ -102,13 +102,13 @@ pub struct Record {
 
 /// The records of a suite, by key: a file that only grows.
 #[derive(Debug)]
-pub struct Records {
+pub struct RunRecords {
     path: PathBuf,
     /// Where lines are added; nothing when the records are only read.
     file: Option<File>,
     /// Length of the file as far as its lines are whole.
     end: u64,
-    found: BTreeMap<String, Record>,
+    found: BTreeMap<String, RunRecord>,
     /// How often a run crashed.
     crashes: BTreeMap<String, usize>,
 }
@@ -116,7 +116,7 @@ pub struct Records {
 /// Crashes after which a run is not tried again.
 const CRASHES: usize = 2;
 
-impl Records {
+impl RunRecords {
     /// Opens a file of records, or starts one. A line that was cut short at the end is removed.
     ///
     /// # Errors
@@ -175,11 +175,8 @@ impl Records {
             if line.is_empty() {
                 continue;
             }
-            let record: Record = serde_json::from_slice(line).map_err(|cause| Error::Record {
-                path: path.into(),
-                line: i + 1,
-                cause,
-            })?;
+            let record: RunRecord = serde_json::from_slice(line)
+                .map_err(|cause| Error::Record { path: path.into(), line: i + 1, cause })?;
             note(&mut found, &mut crashes, record);
         }
         Ok(Self { path: path.into(), file: None, end: whole as u64, found, crashes })
@@ -189,7 +186,7 @@ impl Records {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn push(&mut self, record: Record) -> Result<(), Error> {
+    pub fn push(&mut self, record: RunRecord) -> Result<(), Error> {
         let mut line = serde_json::to_string(&record)
             .map_err(|cause| Error::Broken(format!("a record cannot be written: {cause}")))?;
         line.push('\n');
@@ -210,7 +207,7 @@ impl Records {
     }
 
     /// The record of a run that need not be done again, with what it may take now.
-    pub fn finished(&self, key: &str, budget: Budget) -> Option<&Record> {
+    pub fn finished(&self, key: &str, budget: Budget) -> Option<&RunRecord> {
         let record = self.found.get(key)?;
         let again = match record.outcome.status {
             Status::Done | Status::Refused => false,
@@ -223,20 +220,20 @@ impl Records {
     }
 
     /// The record of a run, finished or not.
-    pub fn get(&self, key: &str) -> Option<&Record> {
+    pub fn get(&self, key: &str) -> Option<&RunRecord> {
         self.found.get(key)
     }
 
     /// All records, by key.
-    pub fn iter(&self) -> impl Iterator<Item = &Record> {
+    pub fn iter(&self) -> impl Iterator<Item = &RunRecord> {
         self.found.values()
     }
 }
 
 fn note(
-    found: &mut BTreeMap<String, Record>,
+    found: &mut BTreeMap<String, RunRecord>,
     crashes: &mut BTreeMap<String, usize>,
-    record: Record,
+    record: RunRecord,
 ) {
     let key = record.spec.key();
     if record.outcome.status == Status::Crashed {
@@ -288,9 +285,9 @@ pub(crate) mod tests {
     pub const BUDGET: Budget = Budget { seconds: 60.0, bytes: 1 << 30 };
 
     /// A finished run.
-    pub fn record(data: &str, method: &str, seed: u64, nmi: f64) -> Record {
+    pub fn record(data: &str, method: &str, seed: u64, nmi: f64) -> RunRecord {
         let scores = Scores { nmi, acc: nmi / 2.0, purity: nmi / 2.0, ari: nmi / 4.0 };
-        Record {
+        RunRecord {
             spec: Spec {
                 data: data.into(),
                 method: method.into(),
@@ -321,20 +318,20 @@ pub(crate) mod tests {
     fn a_line_cut_short_is_forgotten_and_the_rest_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/runs.jsonl");
-        let mut records = Records::open(&path).unwrap();
+        let mut records = RunRecords::open(&path).unwrap();
         for seed in 0..3 {
             records.push(record("moons", "kmeans", seed, 0.1 + 0.2)).unwrap();
         }
         drop(records);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() - 9]).unwrap();
-        let mut records = Records::open(&path).unwrap();
+        let mut records = RunRecords::open(&path).unwrap();
         assert_eq!(records.iter().count(), 2);
         let last = record("moons", "kmeans", 2, 0.1 + 0.2);
         assert!(records.finished(&last.spec.key(), BUDGET).is_none());
         records.push(last.clone()).unwrap();
         drop(records);
-        let records = Records::open(&path).unwrap();
+        let records = RunRecords::open(&path).unwrap();
         assert_eq!(records.finished(&last.spec.key(), BUDGET), Some(&last));
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
@@ -343,11 +340,11 @@ pub(crate) mod tests {
     fn a_file_in_use_or_with_a_foreign_line_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.jsonl");
-        let first = Records::open(&path).unwrap();
-        assert!(Records::open(&path).unwrap_err().to_string().contains("another benchmark"));
+        let first = RunRecords::open(&path).unwrap();
+        assert!(RunRecords::open(&path).unwrap_err().to_string().contains("another benchmark"));
         drop(first);
         fs::write(&path, "{}\n").unwrap();
-        assert!(Records::open(&path).unwrap_err().to_string().contains("line 1"));
+        assert!(RunRecords::open(&path).unwrap_err().to_string().contains("line 1"));
     }
 
     #[test]
@@ -356,15 +353,15 @@ pub(crate) mod tests {
         let path = folder.path().join("r");
         let mut run = record("moons", "obcut", 0, 0.5);
         run.outcome.objective = vec![1.0, f64::INFINITY, f64::NAN];
-        Records::open(&path).unwrap().push(run.clone()).unwrap();
-        let records = Records::open(&path).unwrap();
+        RunRecords::open(&path).unwrap().push(run.clone()).unwrap();
+        let records = RunRecords::open(&path).unwrap();
         let read = &records.finished(&run.spec.key(), BUDGET).unwrap().outcome.objective;
         assert!(read[0] == 1.0 && read[1].is_nan() && read.len() == 3);
     }
 
-    fn no_records() -> (tempfile::TempDir, Records) {
+    fn no_records() -> (tempfile::TempDir, RunRecords) {
         let folder = tempfile::tempdir().unwrap();
-        let records = Records::open(&folder.path().join("r")).unwrap();
+        let records = RunRecords::open(&folder.path().join("r")).unwrap();
         (folder, records)
     }
 
@@ -396,7 +393,7 @@ pub(crate) mod tests {
     fn a_line_may_be_cut_at_any_byte() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.jsonl");
-        let mut records = Records::open(&path).unwrap();
+        let mut records = RunRecords::open(&path).unwrap();
         records.push(record("moons", "kmeans", 0, 0.5)).unwrap();
         let whole = records.end as usize;
         records.push(record("m\u{f6}nchs \u{3bb}", "kmeans", 1, 0.5)).unwrap();
@@ -404,15 +401,15 @@ pub(crate) mod tests {
         let bytes = fs::read(&path).unwrap();
         for cut in whole..bytes.len() {
             fs::write(&path, &bytes[..cut]).unwrap();
-            assert_eq!(Records::read(&path).unwrap().iter().count(), 1, "{cut}");
+            assert_eq!(RunRecords::read(&path).unwrap().iter().count(), 1, "{cut}");
         }
         fs::write(&path, &bytes[..whole + 30]).unwrap();
-        assert_eq!(Records::open(&path).unwrap().end as usize, whole);
-        Records::retire(&path).unwrap();
+        assert_eq!(RunRecords::open(&path).unwrap().end as usize, whole);
+        RunRecords::retire(&path).unwrap();
         assert!(!path.exists() && folder.path().join("runs.jsonl.old").exists());
-        Records::retire(&path).unwrap();
-        drop(Records::open(&path).unwrap());
-        Records::retire(&path).unwrap();
+        RunRecords::retire(&path).unwrap();
+        drop(RunRecords::open(&path).unwrap());
+        RunRecords::retire(&path).unwrap();
         let older = fs::metadata(folder.path().join("runs.jsonl.old")).unwrap().len();
         assert!(older > 0 && folder.path().join("runs.jsonl.old2").exists(), "both are kept");
     }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use obcut_report::number::{fixed, plural, significant};
 
 use crate::printed::Printed;
-use crate::record::Records;
+use crate::record::RunRecords;
 use crate::suite::{MethodEntry, Suite, SuiteKind};
-use crate::summary::{Gap, Metric, Runs, ScoreCell, Scored, Summary, averages, number};
+use crate::summary::{Gap, Runs, ScoreCell, ScoreKind, Scored, SuiteSummary, averages, number};
 use crate::table::{ScoreTable, escape, markdown};
 
 /// The document.
-pub fn document(suite: &Suite, records: &Records) -> String {
-    let summary = Summary::new(suite, records);
+pub fn document(suite: &Suite, records: &RunRecords) -> String {
+    let summary = SuiteSummary::new(suite, records);
     let mut out = format!("## {}\n\n{}\n\n", escape(&suite.title), suite.about.trim());
     out += &protocol(suite, &summary);
     out += &match suite.kind {
@@ -26,7 +26,7 @@ pub fn document(suite: &Suite, records: &Records) -> String {
 }
 
 /// How the runs were made, from the records themselves.
-fn protocol(suite: &Suite, summary: &Summary) -> String {
+fn protocol(suite: &Suite, summary: &SuiteSummary) -> String {
     let seeds = match summary.seeds(None).as_str() {
         "0" => "No run gave labels".into(),
         "1" => "1 seed".into(),
@@ -49,7 +49,7 @@ fn protocol(suite: &Suite, summary: &Summary) -> String {
 }
 
 /// In what order the rows came, in Markdown.
-fn order(suite: &Suite, summary: &Summary) -> String {
+fn order(suite: &Suite, summary: &SuiteSummary) -> String {
     let unshuffled = summary.unshuffled();
     match (suite.shuffle, unshuffled.len()) {
         (_, n) if n == summary.methods.len() => "**rows in the order of the file**".into(),
@@ -61,9 +61,9 @@ fn order(suite: &Suite, summary: &Summary) -> String {
     }
 }
 
-fn scores(summary: &Summary) -> String {
+fn scores(summary: &SuiteSummary) -> String {
     let mut out = data_table(summary);
-    for metric in Metric::ALL {
+    for metric in ScoreKind::ALL {
         let table = ScoreTable::new(summary, metric);
         out += &format!("### {}\n\n{}\n", metric.name(), table.markdown());
         let unranked = table.unranked();
@@ -85,7 +85,7 @@ fn scores(summary: &Summary) -> String {
     out
 }
 
-fn data_table(summary: &Summary) -> String {
+fn data_table(summary: &SuiteSummary) -> String {
     let in_print = summary.data.iter().any(|data| data.printed.is_some());
     let mut header =
         ["data set", "rows", "features", "classes", "seeds"].map(String::from).to_vec();
@@ -118,7 +118,7 @@ fn data_table(summary: &Summary) -> String {
 }
 
 /// What was chosen with labels.
-fn chosen(summary: &Summary) -> String {
+fn chosen(summary: &SuiteSummary) -> String {
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
@@ -135,7 +135,7 @@ fn chosen(summary: &Summary) -> String {
 }
 
 /// Each of our own columns against the methods of the paper: the ranking claim.
-fn claims(summary: &Summary) -> String {
+fn claims(summary: &SuiteSummary) -> String {
     let is_other = |&m: &usize| summary.methods[m].printed.is_some() && !summary.methods[m].ours;
     let (others, rest): (Vec<usize>, Vec<usize>) =
         (0..summary.methods.len()).filter(is_other).partition(|&m| summary.has_run(m));
@@ -164,7 +164,7 @@ fn claims(summary: &Summary) -> String {
             };
             format!("{} of {}", rows.iter().filter(is_first).count(), rows.len())
         };
-        let found = averages(&summary.complete(Metric::Nmi, &columns));
+        let found = averages(&summary.complete(ScoreKind::Nmi, &columns));
         let Some(((_, rank), rest)) = found.split_last() else { continue };
         let best = rest.iter().zip(&others).min_by(|a, b| a.0.1.total_cmp(&b.0.1));
         let best = best.map_or(String::new(), |((_, rank), &m)| {
@@ -174,9 +174,9 @@ fn claims(summary: &Summary) -> String {
             escape(&summary.methods[m].label),
             format!("{rank:.2}"),
             best,
-            first(Metric::Nmi),
-            first(Metric::Acc),
-            first(Metric::Pur),
+            first(ScoreKind::Nmi),
+            first(ScoreKind::Acc),
+            first(ScoreKind::Pur),
         ]);
     }
     let rest: Vec<String> = rest.iter().map(|&m| escape(&summary.methods[m].label)).collect();
@@ -191,12 +191,12 @@ fn claims(summary: &Summary) -> String {
 }
 
 /// Ours beside the print, where the data set has a row in it.
-fn print(summary: &Summary) -> String {
+fn print(summary: &SuiteSummary) -> String {
     let printed = Printed::tables();
     let mut out = String::new();
     let columns: Vec<usize> =
         (0..summary.methods.len()).filter(|&m| summary.methods[m].printed.is_some()).collect();
-    for metric in [Metric::Nmi, Metric::Acc, Metric::Pur] {
+    for metric in [ScoreKind::Nmi, ScoreKind::Acc, ScoreKind::Pur] {
         let mut rows = Vec::new();
         for (data, row) in summary.data.iter().zip(&summary.cells) {
             let Some(name) = &data.printed else { continue };
@@ -231,7 +231,7 @@ fn print(summary: &Summary) -> String {
 }
 
 /// Seconds and memory by data set and method.
-fn times(summary: &Summary) -> String {
+fn times(summary: &SuiteSummary) -> String {
     let header = std::iter::once("seconds (GiB)".to_string());
     let header: Vec<String> =
         header.chain(summary.methods.iter().map(|method| escape(&method.label))).collect();
@@ -266,7 +266,7 @@ fn time(cell: &Option<ScoreCell>) -> String {
 }
 
 /// Why scores are missing.
-fn unavailable(summary: &Summary) -> String {
+fn unavailable(summary: &SuiteSummary) -> String {
     let mut rows = Vec::new();
     for (data, row) in summary.data.iter().zip(&summary.cells) {
         for (method, cell) in summary.methods.iter().zip(row) {
@@ -305,7 +305,7 @@ pub struct Surface {
 }
 
 /// The surfaces of a suite: methods with a grid of two settings.
-pub fn surfaces(suite: &Suite, records: &Records) -> Vec<Surface> {
+pub fn surfaces(suite: &Suite, records: &RunRecords) -> Vec<Surface> {
     let mut out = Vec::new();
     for data in &suite.data {
         for entry in suite.method.iter().filter(|m| m.grid.len() == 2 && m.takes(&data.name)) {
@@ -346,17 +346,17 @@ fn means(
     entry: &MethodEntry,
     data: &str,
     settings: &BTreeMap<String, serde_json::Value>,
-    records: &Records,
+    records: &RunRecords,
 ) -> Option<[f64; 4]> {
     let runs = Runs::of(suite, entry, data, settings, records).usable().ok()?;
     if runs.is_empty() {
         return None;
     }
     let scored = Scored { runs, chosen: None };
-    Some(Metric::ALL.map(|metric| scored.score(metric).0))
+    Some(ScoreKind::ALL.map(|metric| scored.score(metric).0))
 }
 
-fn sensitivity(suite: &Suite, records: &Records) -> String {
+fn sensitivity(suite: &Suite, records: &RunRecords) -> String {
     let mut out = String::new();
     for surface in surfaces(suite, records) {
         let header: Vec<String> =
@@ -383,7 +383,7 @@ fn sensitivity(suite: &Suite, records: &Records) -> String {
     out
 }
 
-fn convergence(suite: &Suite, summary: &Summary) -> String {
+fn convergence(suite: &Suite, summary: &SuiteSummary) -> String {
     let header =
         ["data set", "method", "seeds", "iterations", "first value", "last value", "largest rise"]
             .map(String::from);
@@ -423,7 +423,7 @@ pub fn largest_rise(values: &[f64]) -> f64 {
     values.windows(2).map(|pair| (pair[1] - pair[0]) / largest).fold(0.0, f64::max)
 }
 
-fn scaling(summary: &Summary) -> String {
+fn scaling(summary: &SuiteSummary) -> String {
     data_table(summary) + &times(summary)
 }
 

@@ -14,7 +14,7 @@ use crate::data::is_same_source;
 use crate::error::Error;
 use crate::machine;
 use crate::plan::{RunPlan, Spec};
-use crate::record::{ENGINE, Outcome, Record, Records, Status};
+use crate::record::{ENGINE, Outcome, RunRecord, RunRecords, Status};
 use crate::suite::Suite;
 use crate::worker::RunTask;
 
@@ -80,7 +80,7 @@ pub trait RunWatch: Sync {
 /// The state that all workers share.
 struct RunnerState {
     queue: VecDeque<Spec>,
-    records: Records,
+    records: RunRecords,
     /// Cells with a run over budget, and the reason.
     over: BTreeMap<String, (Status, u64)>,
     finished: usize,
@@ -98,8 +98,8 @@ pub fn run(
     plan: &RunPlan,
     options: &RunnerOptions,
     watch: &dyn RunWatch,
-) -> Result<Records, Error> {
-    let records = Records::open(&options.records)?;
+) -> Result<RunRecords, Error> {
+    let records = RunRecords::open(&options.records)?;
     let (mut queue, mut over) = (VecDeque::new(), BTreeMap::new());
     let sources: BTreeMap<String, String> =
         plan.origins.iter().map(|(name, origin)| (name.clone(), origin.fingerprint())).collect();
@@ -193,7 +193,7 @@ impl Driver<'_> {
         shared.running.remove(&spec.key());
         self.report(&shared, &spec, Some(&outcome));
         let source = self.sources.get(&spec.data).cloned().unwrap_or_default();
-        shared.records.push(Record {
+        shared.records.push(RunRecord {
             spec,
             outcome,
             source,
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn the_time_left_is_that_of_the_most_alike_runs() {
         let folder = tempfile::tempdir().unwrap();
-        let mut records = Records::open(&folder.path().join("r")).unwrap();
+        let mut records = RunRecords::open(&folder.path().join("r")).unwrap();
         let seconds = |data: &str, method: &str, seconds: f64| {
             let mut run = record(data, method, 0, 0.5);
             run.outcome.seconds = seconds;

@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::machine;
 use crate::plan::{RunPlan, Spec};
 use crate::printed::Printed;
-use crate::record::{ENGINE, Record, Records, Status};
+use crate::record::{ENGINE, RunRecord, RunRecords, Status};
 use crate::suite::{MethodEntry, Suite};
 
 /// A score of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
+pub enum ScoreKind {
     /// Normalised mutual information.
     Nmi,
     /// Accuracy.
@@ -24,7 +24,7 @@ pub enum Metric {
     Ari,
 }
 
-impl Metric {
+impl ScoreKind {
     /// All of them, in the order of the tables.
     pub const ALL: [Self; 4] = [Self::Nmi, Self::Acc, Self::Pur, Self::Ari];
 
@@ -93,14 +93,14 @@ pub enum ScoreCell {
 #[derive(Clone, Debug)]
 pub struct Scored {
     /// The runs, by seed.
-    pub runs: Vec<Record>,
+    pub runs: Vec<RunRecord>,
     /// The settings that were chosen among a grid, in words.
     pub chosen: Option<String>,
 }
 
 /// All cells of a suite.
 #[derive(Clone, Debug, Default)]
-pub struct Summary {
+pub struct SuiteSummary {
     /// The data sets.
     pub data: Vec<DataFacts>,
     /// The methods.
@@ -143,7 +143,7 @@ impl Gap {
 
 impl Scored {
     /// Mean and sample deviation of a score in percent.
-    pub fn score(&self, metric: Metric) -> (f64, f64) {
+    pub fn score(&self, metric: ScoreKind) -> (f64, f64) {
         let scores = self.runs.iter().filter_map(|run| run.outcome.scores);
         mean_and_deviation(scores.map(|s| metric.of(&s)))
     }
@@ -171,9 +171,9 @@ pub fn mean_and_deviation(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (mean, if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
 }
 
-impl Summary {
+impl SuiteSummary {
     /// Sums up what is there of a suite.
-    pub fn new(suite: &Suite, records: &Records) -> Self {
+    pub fn new(suite: &Suite, records: &RunRecords) -> Self {
         let methods = suite.method.iter().map(|entry| MethodColumn {
             label: entry.label.clone(),
             printed: entry.printed.clone(),
@@ -207,9 +207,9 @@ impl Summary {
         let plan = RunPlan::without_data(suite);
         let runs = || plan.runs.iter().filter_map(|spec| records.get(&spec.key()));
         let allowed =
-            |r: &Record| format!("{} s and {}", r.budget.seconds, machine::size(r.budget.bytes));
-        let way = |r: &Record| {
-            let Record { threads, jobs, version, engine, machine, .. } = r;
+            |r: &RunRecord| format!("{} s and {}", r.budget.seconds, machine::size(r.budget.bytes));
+        let way = |r: &RunRecord| {
+            let RunRecord { threads, jobs, version, engine, machine, .. } = r;
             let engine = if engine.is_empty() { "unknown" } else { engine };
             format!(
                 "{threads} thread(s), {jobs} run(s) at once, obcut {version} (engine {engine}), {machine}"
@@ -281,7 +281,7 @@ impl Summary {
     }
 
     /// Mean scores, by data set and method: none where a method did not run, NaN where it could not.
-    pub fn means(&self, metric: Metric) -> Vec<Vec<Option<f64>>> {
+    pub fn means(&self, metric: ScoreKind) -> Vec<Vec<Option<f64>>> {
         let mean = |cell: &Option<ScoreCell>| {
             cell.as_ref().map(|cell| match cell {
                 ScoreCell::Scored(scored) => scored.score(metric).0,
@@ -293,7 +293,7 @@ impl Summary {
 
     /// The same with some methods only; data sets that one of them did not run on, or where none of them has
     /// a score, are left out.
-    pub fn complete(&self, metric: Metric, methods: &[usize]) -> Vec<Vec<f64>> {
+    pub fn complete(&self, metric: ScoreKind, methods: &[usize]) -> Vec<Vec<f64>> {
         let means = self.means(metric);
         let pick = |row: &Vec<Option<f64>>| methods.iter().map(|&m| row[m]).collect();
         let rows = means.iter().filter_map(pick);
@@ -349,7 +349,7 @@ fn cell(
     suite: &Suite,
     entry: &MethodEntry,
     data: &str,
-    records: &Records,
+    records: &RunRecords,
 ) -> (Option<ScoreCell>, Vec<Gap>) {
     let (mut found, mut gaps, mut reason) = (Vec::new(), Vec::new(), None);
     if !entry.takes(data) {
@@ -400,7 +400,7 @@ fn best(found: Vec<Scored>) -> Option<Scored> {
         if !shared.is_empty() {
             scored.runs.retain(|run| shared.contains(&run.spec.seed));
         }
-        let nmi = scored.score(Metric::Nmi).0;
+        let nmi = scored.score(ScoreKind::Nmi).0;
         if best.as_ref().is_none_or(|(other, _)| nmi > *other) {
             best = Some((nmi, scored));
         }
@@ -412,7 +412,7 @@ fn best(found: Vec<Scored>) -> Option<Scored> {
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     /// Finished, by seed.
-    done: Vec<Record>,
+    done: Vec<RunRecord>,
     /// Why they cannot be done: one run over budget stands for all.
     refused: Option<String>,
     /// Seeds that gave nothing, each with the reason.
@@ -426,7 +426,7 @@ impl Runs {
         entry: &MethodEntry,
         data: &str,
         settings: &BTreeMap<String, Value>,
-        records: &Records,
+        records: &RunRecords,
     ) -> Self {
         let mut runs = Self::default();
         for seed in 0..suite.seeds {
@@ -447,7 +447,7 @@ impl Runs {
     }
 
     /// The finished runs, or why there are none.
-    pub(crate) fn usable(self) -> Result<Vec<Record>, String> {
+    pub(crate) fn usable(self) -> Result<Vec<RunRecord>, String> {
         match (self.refused, self.lost.into_iter().next()) {
             (Some(why), _) => Err(why),
             (None, Some((_, why))) if self.done.is_empty() => Err(why),
@@ -504,9 +504,9 @@ pub(crate) mod tests {
     }
 
     /// Four finished runs of a grid, and one that took too long.
-    pub fn some_runs() -> (Suite, Records) {
+    pub fn some_runs() -> (Suite, RunRecords) {
         let folder = tempfile::tempdir().unwrap();
-        let mut records = Records::open(&folder.path().join("r")).unwrap();
+        let mut records = RunRecords::open(&folder.path().join("r")).unwrap();
         for (p, seed, nmi) in [(10, 0, 0.9), (10, 1, 0.1), (20, 0, 0.6), (20, 1, 0.6)] {
             let mut run = record("moons", "lsc", seed, nmi);
             run.spec.settings.insert("p".into(), p.into());
@@ -521,11 +521,11 @@ pub(crate) mod tests {
     #[test]
     fn the_best_of_a_grid_is_shown_with_its_settings() {
         let (suite, records) = some_runs();
-        let summary = Summary::new(&suite, &records);
+        let summary = SuiteSummary::new(&suite, &records);
         assert_eq!(summary.data.len(), 1, "rings did not run");
         let Some(ScoreCell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
         assert_eq!(scored.chosen.as_deref(), Some("p 20"));
-        let (mean, deviation) = scored.score(Metric::Nmi);
+        let (mean, deviation) = scored.score(ScoreKind::Nmi);
         assert!((mean - 60.0).abs() < 1e-9 && deviation < 1e-9);
         assert!(
             matches!(&summary.cells[0][0], Some(ScoreCell::NotAvailable(why)) if why.contains("1 second"))
@@ -535,8 +535,8 @@ pub(crate) mod tests {
     #[test]
     fn seeds_are_counted_where_there_are_scores() {
         let (suite, mut records) = some_runs();
-        let seeds = |records: &Records| {
-            let summary = Summary::new(&suite, records);
+        let seeds = |records: &RunRecords| {
+            let summary = SuiteSummary::new(&suite, records);
             [summary.seeds(Some(0)), summary.seeds(None), summary.seeds(Some(7))]
         };
         assert_eq!(seeds(&records), ["2", "2", "0"]);
@@ -551,8 +551,8 @@ pub(crate) mod tests {
         let mut late = record("moons", "lsc", 0, 0.95);
         late.spec.settings.insert("p".into(), 30.into());
         records.push(late).unwrap();
-        let chosen = |suite: &Suite, records: &Records| {
-            let summary = Summary::new(suite, records);
+        let chosen = |suite: &Suite, records: &RunRecords| {
+            let summary = SuiteSummary::new(suite, records);
             let Some(ScoreCell::Scored(scored)) = &summary.cells[0][1] else { panic!("no score") };
             (scored.chosen.clone().unwrap(), scored.runs.len(), summary.gaps.clone())
         };
@@ -575,7 +575,7 @@ pub(crate) mod tests {
         let mut lost = record("rings", "kmeans", 1, 0.0);
         lost.outcome = Outcome::without_labels(Status::Crashed, "killed");
         records.push(lost).unwrap();
-        let summary = Summary::new(&suite, &records);
+        let summary = SuiteSummary::new(&suite, &records);
         let gap = Gap {
             data: "rings".into(),
             method: "means".into(),
@@ -596,8 +596,8 @@ pub(crate) mod tests {
             over.outcome = Outcome::without_labels(Status::OverTime, "more than 1 second");
             records.push(over).unwrap();
         }
-        let summary = Summary::new(&suite, &records);
+        let summary = SuiteSummary::new(&suite, &records);
         assert_eq!(summary.cells.len(), 2);
-        assert_eq!(summary.complete(Metric::Nmi, &[0, 1]).len(), 1, "moons alone");
+        assert_eq!(summary.complete(ScoreKind::Nmi, &[0, 1]).len(), 1, "moons alone");
     }
 }

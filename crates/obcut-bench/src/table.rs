@@ -4,7 +4,9 @@ use obcut_report::number::{fixed, plural};
 
 use crate::printed::Printed;
 use crate::suite::Suite;
-use crate::summary::{DataFacts, MethodColumn, Metric, ScoreCell, Summary, averages, ranks};
+use crate::summary::{
+    DataFacts, MethodColumn, ScoreCell, ScoreKind, SuiteSummary, averages, ranks,
+};
 
 /// One score of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +32,7 @@ pub enum Entry {
 #[derive(Clone, Debug)]
 pub struct ScoreTable {
     /// The score.
-    pub metric: Metric,
+    pub metric: ScoreKind,
     /// Names of the methods.
     pub columns: Vec<String>,
     /// Names of the data sets with their scores.
@@ -43,7 +45,7 @@ pub struct ScoreTable {
 
 impl ScoreTable {
     /// The table of one score.
-    pub fn new(summary: &Summary, metric: Metric) -> Self {
+    pub fn new(summary: &SuiteSummary, metric: ScoreKind) -> Self {
         let means = summary.means(metric);
         let rows =
             summary.data.iter().zip(&summary.cells).zip(&means).map(|((data, row), means)| {
@@ -177,9 +179,9 @@ impl ScoreTable {
 }
 
 /// All scores, one line each, then averages and ranks. `rank` is that among the methods of the data set.
-pub fn csv(summary: &Summary) -> String {
+pub fn csv(summary: &SuiteSummary) -> String {
     let mut out = "data,method,metric,mean,deviation,runs,rank,printed,same_data,shuffled,seconds,peak_bytes,chosen,note\n".to_string();
-    let tables = Metric::ALL.map(|metric| ScoreTable::new(summary, metric));
+    let tables = ScoreKind::ALL.map(|metric| ScoreTable::new(summary, metric));
     for (d, (data, row)) in summary.data.iter().zip(&summary.cells).enumerate() {
         let same = match (&data.printed, &data.differs) {
             (None, _) => "",
@@ -229,7 +231,7 @@ pub fn csv(summary: &Summary) -> String {
 }
 
 /// The figure that the paper prints, if it has one.
-fn printed(metric: Metric, data: &DataFacts, method: &MethodColumn) -> String {
+fn printed(metric: ScoreKind, data: &DataFacts, method: &MethodColumn) -> String {
     let (Some(data), Some(method)) = (&data.printed, &method.printed) else {
         return String::new();
     };
@@ -241,7 +243,7 @@ fn printed(metric: Metric, data: &DataFacts, method: &MethodColumn) -> String {
 }
 
 /// All tables in LaTeX, with what the paper prints, and how the runs were made in comments.
-pub fn latex(suite: &Suite, summary: &Summary) -> String {
+pub fn latex(suite: &Suite, summary: &SuiteSummary) -> String {
     let mut out = format!("% {}\n", one_line(&suite.command()));
     let unshuffled = summary.unshuffled();
     if !unshuffled.is_empty() {
@@ -256,17 +258,17 @@ pub fn latex(suite: &Suite, summary: &Summary) -> String {
             }
         }
     }
-    for metric in Metric::ALL {
+    for metric in ScoreKind::ALL {
         out += &format!("\n{}", ScoreTable::new(summary, metric).latex());
     }
-    for metric in Metric::ALL {
+    for metric in ScoreKind::ALL {
         out += &latex_print(summary, metric);
     }
     out
 }
 
 /// Ours and, in brackets, the paper's.
-fn latex_print(summary: &Summary, metric: Metric) -> String {
+fn latex_print(summary: &SuiteSummary, metric: ScoreKind) -> String {
     let methods: Vec<usize> =
         (0..summary.methods.len()).filter(|&m| summary.methods[m].printed.is_some()).collect();
     let mut lines = String::new();
@@ -367,7 +369,7 @@ mod tests {
     use super::*;
     use crate::summary::{DataFacts, MethodColumn, Scored};
 
-    fn summary() -> Summary {
+    fn summary() -> SuiteSummary {
         let scored = |values: &[f64]| {
             let runs = values
                 .iter()
@@ -385,20 +387,20 @@ mod tests {
         };
         let data =
             |name: &str| DataFacts { name: name.into(), size: None, printed: None, differs: None };
-        Summary {
+        SuiteSummary {
             data: vec![data("a|b"), data("c_d")],
             methods: vec![method("one", true), method("two", true), method("λ 100%", false)],
             cells: vec![
                 vec![scored(&[0.5, 0.7]), scored(&[0.4]), scored(&[0.1])],
                 vec![scored(&[0.2]), Some(ScoreCell::NotAvailable("more, than".into())), None],
             ],
-            ..Summary::default()
+            ..SuiteSummary::default()
         }
     }
 
     #[test]
     fn the_best_two_are_marked_and_names_are_only_names() {
-        let table = ScoreTable::new(&summary(), Metric::Nmi);
+        let table = ScoreTable::new(&summary(), ScoreKind::Nmi);
         let expected = "\
 | NMI | one | two | λ 100% |
 |---|---:|---:|---:|
@@ -443,7 +445,7 @@ mod tests {
         assert!(text.contains("% rows in the order of the file for: two\n"), "{text}");
         assert!(text.contains("% N/A: two on c_d: more, than\n"), "{text}");
         assert!(text.contains("\\\\\n\\midrule\n{}[Yale 2] & "), "{text}");
-        let print = Printed::tables().figure(Metric::Nmi, "Yale", "LSC").unwrap().unwrap().0;
+        let print = Printed::tables().figure(ScoreKind::Nmi, "Yale", "LSC").unwrap().unwrap().0;
         assert!(text.contains(&format!("{{}}[Yale 2]$^{{\\neq}}$ & 60.0 ({print}) ")), "{text}");
     }
 }

@@ -6,8 +6,9 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use obcut::metrics::scores;
-use obcut::{Clustering, DataError, Error, ParamError, Params, Run, Silent};
+use obcut::{DataError, Error, OBCut, ParamError, Params, Silent};
 use obcut_baselines::Method;
+use obcut_baselines::{Clustering, Run};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -75,7 +76,7 @@ impl ReadyMethod {
     ) -> Result<Self, ParamError> {
         match Method::from_str(method)? {
             Method::Obcut => {
-                let params = match preset {
+                let mut params = match preset {
                     None => Params::new(1),
                     Some("paper") => Params::paper(1),
                     Some(other) => {
@@ -92,8 +93,8 @@ impl ReadyMethod {
                 {
                     return Err(ParamError::Conflict(format!("'{name}' is set by the suite")));
                 }
-                let given = settings.iter().map(|(name, value)| (name.as_str(), value));
-                Ok(Self::Obcut(Box::new(params.with_settings(given)?)))
+                settings.iter().try_for_each(|(name, value)| params.set(name, value))?;
+                Ok(Self::Obcut(Box::new(params)))
             }
             other => {
                 if let Some(preset) = preset {
@@ -197,7 +198,7 @@ impl RunTask {
             ReadyMethod::Obcut(params) => {
                 let params =
                     Params { n_clusters: k, seed: run.seed, threads: run.threads, ..*params };
-                let fit = obcut::fit(&samples, None, &params, &Silent)?;
+                let fit = OBCut::from(params.clone()).fit(&samples)?;
                 let (objective, cut) = (fit.trace().objective.clone(), fit.trace().cut.clone());
                 Ok(MethodResult { clustering: fit.into(), objective, cut })
             }

@@ -2,7 +2,7 @@
 //! are made by `make quality`.
 
 use obcut::metrics::{Average, nmi};
-use obcut::{GraphKind, Params, Silent, Warning, fit};
+use obcut::{GraphKind, OBCut, Params, Warning};
 
 use obcut_bench::data::{LabelledData, named};
 use obcut_bench::summary::mean_and_deviation;
@@ -17,7 +17,7 @@ fn mean_nmi(name: &str, graph: GraphKind, seeds: u64) -> Option<f64> {
         let data = data.shuffled(seed);
         let params = Params { graph, seed, ..Params::new(data.k) };
         let samples = data.matrix.samples().expect("a whole matrix");
-        let found = fit(&samples, None, &params, &Silent).expect("a fit");
+        let found = OBCut::from(params.clone()).fit(&samples).expect("a fit");
         nmi(&found.labels(), &data.truth, Average::Max).expect("labels of equal length")
     });
     let (mean, deviation) = mean_and_deviation(runs);
@@ -94,7 +94,7 @@ fn clear_clusters_of_uneven_size_are_not_evened_out() {
     let all = LabelledData { matrix: blobs.matrix, truth: blobs.labels, k: 3 };
     let data = all.subset(&keep);
     let samples = data.matrix.samples().expect("a whole matrix");
-    let found = fit(&samples, None, &Params::new(3), &Silent).expect("a fit");
+    let found = OBCut::from(Params::new(3)).fit(&samples).expect("a fit");
     let score = nmi(&found.labels(), &data.truth, Average::Max).expect("labels of equal length");
     assert!(score > 0.99, "{score}: {:?}", found.trace().tried);
 }
@@ -104,7 +104,7 @@ fn the_number_of_clusters_is_found_where_it_is_clear() {
     for name in ["moons", "rings", "blobs", "subspaces"] {
         let data = named(name).expect("a file that can be read").expect("a generated set");
         let samples = data.matrix.samples().expect("a whole matrix");
-        let found = fit(&samples, None, &Params::auto(), &Silent).expect("a fit");
+        let found = OBCut::from(Params::auto()).fit(&samples).expect("a fit");
         let path = found.model().explanation().k_path.clone().expect("k was chosen");
         assert_eq!((path.chosen, path.clear), (data.k, true), "{name}: {path:?}");
         assert_eq!(found.model().n_clusters(), data.k);
@@ -132,7 +132,7 @@ fn chosen(sizes: &[usize], apart: f64) -> obcut::KPath {
     let n_rows: usize = sizes.iter().sum();
     let table = obcut::Matrix::Dense64 { values, n_rows, n_cols: 3 };
     let samples = table.samples().expect("a whole matrix");
-    let found = fit(&samples, None, &Params::auto(), &Silent).expect("a fit");
+    let found = OBCut::from(Params::auto()).fit(&samples).expect("a fit");
     let path = found.model().explanation().k_path.clone().expect("k was chosen");
     assert_eq!(found.model().n_clusters(), path.chosen);
     let told = found

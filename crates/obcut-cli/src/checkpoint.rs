@@ -7,8 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
-use obcut::large::Store;
-use obcut::{Error, RowScore, StateError};
+use obcut::{Error, RowScore, StateError, Store};
 use obcut_data::{LoadOptions, Source};
 use serde::{Deserialize, Serialize};
 
@@ -181,6 +180,10 @@ impl Store for Checkpoint {
 
     fn keeps(&self) -> bool {
         self.folder.is_some()
+    }
+
+    fn saved(&self) -> Option<&[u8]> {
+        self.saved.as_deref()
     }
 
     fn save(&self, state: &[u8], n_labeled: u64) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 
-use obcut::params::spell;
+use obcut::front_ends::spell;
 use obcut::{DataError, StateError};
 use obcut_data::{ColumnList, ErrorKind, Source, visible};
 use serde::Serialize;

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use obcut::{Model, RowScore};
 use obcut_core::random::mix;
 use obcut_data::{LabelWriter, Outputs, RowLabels};
-use obcut_report::report_data::Choice;
+use obcut_report::report_data::RowChoice;
 
 use crate::args::{OutputArgs, Targets};
 use crate::checkpoint::Checkpoint;
@@ -65,7 +65,7 @@ impl Labels {
     /// Counts the rows of every cluster. `fitted` says whether the model was fitted on these rows.
     pub fn sizes(&self, model: &Model, fitted: bool) -> anyhow::Result<Vec<usize>> {
         // The model has the counts of its rows, without noise: that saves reading the labels.
-        if let (Self::OnDisk(_), true, None) = (self, fitted, model.noise_threshold()) {
+        if let (Self::OnDisk(_), true, None) = (self, fitted, model.info().noise_threshold) {
             return Ok(model.explanation().clusters.iter().map(|cluster| cluster.rows).collect());
         }
         let mut sizes = vec![0; model.n_clusters()];
@@ -79,7 +79,7 @@ impl Labels {
 
     /// Chooses about `most` rows, some of every cluster, spread over the table.
     pub fn choose(&self, sizes: &[usize], most: usize) -> anyhow::Result<Vec<u64>> {
-        let mut choice = Choice::new(sizes, most);
+        let mut choice = RowChoice::new(sizes, most);
         self.batches(|rows| {
             // -1 becomes a number that no cluster has.
             let labels: Vec<u32> = rows.labels().map(i32::cast_unsigned).collect();

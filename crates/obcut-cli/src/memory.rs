@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use obcut::{Params, large};
+use obcut::{Params, front_ends};
 use obcut_data::Measure;
 use obcut_report::number::bytes;
 
@@ -72,8 +72,8 @@ pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Re
     let (Some(table), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
         return Ok(Reading::InMemory);
     };
-    let is_large = large::is_large(params, rows as usize, cols);
-    let core_rows = large::core_rows(params, cols) as u64;
+    let is_large = front_ends::is_large(params, rows as usize, cols);
+    let core_rows = front_ends::core_rows(params, cols) as u64;
     let at_once = if is_large { core_rows } else { rows };
     // A coreset is a copy of rows; without one, the table itself is clustered.
     let copied = cols as u64 * size.value_bytes as u64;

@@ -66,7 +66,7 @@ impl ClusterFacts {
     /// Adds the number of noise rows, if the model marks them.
     pub fn marked(self, n_rows: usize, model: &obcut::Model) -> Self {
         let noise = n_rows - self.sizes.iter().sum::<usize>();
-        Self { noise: model.noise_threshold().map(|_| noise), ..self }
+        Self { noise: model.info().noise_threshold.map(|_| noise), ..self }
     }
 
     /// Writes the range of the sizes, and all sizes if they are few.
@@ -137,9 +137,9 @@ impl ScoreFacts {
     }
 
     /// The scores for a report.
-    pub fn plain(&self) -> obcut_report::Scores {
+    pub fn plain(&self) -> obcut_report::ClassScores {
         let Self { nmi, acc, purity, ari } = *self;
-        obcut_report::Scores { nmi, acc, purity, ari }
+        obcut_report::ClassScores { nmi, acc, purity, ari }
     }
 
     /// Writes the scores in per cent.

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::linalg::gemm;
 use crate::linalg::gemm::Real;
+use crate::linalg::row::RowProduct;
 use crate::linalg::simd::{self, vectorised};
 use crate::matrix::{DenseRef, Samples};
 pub use crate::table::Scratch;
@@ -58,11 +59,11 @@ pub struct Loaded<'s> {
     /// The first row.
     pub start: usize,
     /// Their values.
-    pub rows: Rows<'s>,
+    pub rows: LoadedRows<'s>,
 }
 
 /// Scaled rows, BLOCK × d; sparse ones stay where they are.
-pub enum Rows<'s> {
+pub enum LoadedRows<'s> {
     /// Dense, in single precision.
     Single(&'s [f32]),
     /// Dense, in double precision.
@@ -135,11 +136,11 @@ impl Table<'_> {
         let start = block.start;
         let rows = match &self.samples {
             Samples::Dense32(x) if self.scaling.double => {
-                Rows::Double(self.fill_block(x, block, &mut scratch.x64))
+                LoadedRows::Double(self.fill_block(x, block, &mut scratch.x64))
             }
-            Samples::Dense32(x) => Rows::Single(self.load_block(x, block, &mut scratch.x32)),
-            Samples::Dense64(x) => Rows::Double(self.load_block(x, block, &mut scratch.x64)),
-            _ => Rows::Sparse,
+            Samples::Dense32(x) => LoadedRows::Single(self.load_block(x, block, &mut scratch.x32)),
+            Samples::Dense64(x) => LoadedRows::Double(self.load_block(x, block, &mut scratch.x64)),
+            _ => LoadedRows::Sparse,
         };
         Loaded { table: self, start, rows }
     }
@@ -159,7 +160,10 @@ impl Table<'_> {
                 out32.resize(BLOCK * m, 0.0);
                 let x = self.load_block(x, block, x32);
                 gemm::times_transposed(x, values, out32, (BLOCK, m, d));
-                (Rows::Single(x), Products::Single { values: out32, points: values, half_norms })
+                (
+                    LoadedRows::Single(x),
+                    Products::Single { values: out32, points: values, half_norms },
+                )
             }
             (Samples::Dense32(_) | Samples::Dense64(_), Kernel::Double(half_norms)) => {
                 out.resize(BLOCK * m, 0.0);
@@ -169,7 +173,7 @@ impl Table<'_> {
                     _ => unreachable!("the rows are dense"),
                 };
                 gemm::times_transposed(x, &points.values, out, (BLOCK, m, d));
-                (Rows::Double(x), Products::Double { values: out, half_norms })
+                (LoadedRows::Double(x), Products::Double { values: out, half_norms })
             }
             (_, Kernel::Sparse { by_feature, offset, half_norms }) => {
                 out.resize(BLOCK * m, 0.0);
@@ -185,56 +189,31 @@ impl Table<'_> {
                         }
                     },
                 );
-                (Rows::Sparse, Products::Double { values: out, half_norms })
+                (LoadedRows::Sparse, Products::Double { values: out, half_norms })
             }
             _ => unreachable!("points are made by the table they are used with"),
         };
         Block { loaded: Loaded { table: self, start, rows }, points, products }
     }
 
-    /// One dense row as a block of its own, with products that are summed in another order than those of a whole
-    /// block. `None` unless the `count` nearest points of every range, and their order, are certain whatever the
-    /// rounding; for double precision only. It takes a hundredth of the products of a padded block.
-    pub fn certain_row<'s>(
+    /// The first row of a dense table as a block of its own, with the bits that it has in any block.
+    pub fn single_row<'s>(
         &'s self,
-        i: usize,
         points: &'s Points,
-        ranges: impl Iterator<Item = (Range<usize>, usize)>,
+        product: &RowProduct,
         scratch: &'s mut Scratch,
-    ) -> Option<Block<'s>> {
-        let Kernel::Double(half_norms) = &points.kernel else { return None };
-        let d = self.d();
+    ) -> Block<'s> {
+        let Kernel::Double(half_norms) = &points.kernel else {
+            unreachable!("single rows are dense and of double precision")
+        };
         let Scratch { x64, out, .. } = scratch;
-        x64.resize(d, 0.0);
-        out.clear();
-        let mut square = 0.0;
-        vectorised(
-            #[inline(always)]
-            || {
-                self.row(i, x64);
-                square = simd::dot(x64, x64);
-                out.extend(points.values.chunks_exact(d).map(|a| simd::dot(x64, a)));
-            },
-        );
-        let (x64, out): (&[f64], &[f64]) = (x64, out);
-        let mut chosen = Vec::new();
-        for (range, count) in ranges {
-            let largest = points.norms[range.clone()].iter().fold(0.0, |a: f64, &b| a.max(b));
-            // Twice the error of a sum of d products in any order, of both ways of summing, with room to spare.
-            let product = (square * largest).sqrt() + largest;
-            let error = 8.0 * (d as f64 + 4.0) * f64::EPSILON * product;
-            chosen.clear();
-            let (values, halves) = (&out[range.clone()], &half_norms[range.clone()]);
-            simd::few_largest(values, halves, (count + 1).min(range.len()), &mut chosen);
-            let value = |&m: &u32| values[m as usize] - halves[m as usize];
-            let apart = |pair: &[u32]| value(&pair[0]) - value(&pair[1]) > error;
-            if !chosen.windows(2).all(apart) {
-                return None;
-            }
-        }
+        x64.resize(self.d(), 0.0);
+        out.resize(points.n, 0.0);
+        self.row(0, x64);
+        product.times(x64, out);
         let products = Products::Double { values: out, half_norms };
-        let loaded = Loaded { table: self, start: i, rows: Rows::Double(x64) };
-        Some(Block { loaded, points, products })
+        let loaded = Loaded { table: self, start: 0, rows: LoadedRows::Double(x64) };
+        Block { loaded, points, products }
     }
 
     /// The scaled rows of a block, as they lie in memory or in the buffer; rows past the end are zero.
@@ -321,9 +300,9 @@ impl Loaded<'_> {
     fn add(&self, r: usize, weight: f64, out: &mut [f64]) {
         let d = self.table.d();
         match &self.rows {
-            Rows::Single(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
-            Rows::Double(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
-            Rows::Sparse => self.table.add_stored(self.start + r, weight, out),
+            LoadedRows::Single(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
+            LoadedRows::Double(x) => simd::axpy(weight, &x[r * d..(r + 1) * d], out),
+            LoadedRows::Sparse => self.table.add_stored(self.start + r, weight, out),
         }
     }
 
@@ -332,13 +311,13 @@ impl Loaded<'_> {
     fn differences(&self, r: usize, points: &Points, out: &mut [f64]) {
         let d = self.table.d();
         match (&self.rows, &points.kernel) {
-            (Rows::Single(x), Kernel::Single { values, .. }) => {
+            (LoadedRows::Single(x), Kernel::Single { values, .. }) => {
                 let x = &x[r * d..(r + 1) * d];
                 for (out, a) in out.iter_mut().zip(values.chunks_exact(d)) {
                     *out = simd::squared_distance(x, a);
                 }
             }
-            (Rows::Double(x), _) => {
+            (LoadedRows::Double(x), _) => {
                 let x = &x[r * d..(r + 1) * d];
                 for (out, a) in out.iter_mut().zip(points.values.chunks_exact(d)) {
                     *out = simd::squared_distance(x, a);
@@ -455,13 +434,13 @@ impl Block<'_> {
         vectorised(
             #[inline(always)]
             || match (&self.loaded.rows, &self.products) {
-                (Rows::Single(x), Products::Single { points, .. }) => {
+                (LoadedRows::Single(x), Products::Single { points, .. }) => {
                     let x = &x[r * d..(r + 1) * d];
                     for &a in chosen {
                         out.push(simd::squared_distance(x, point(points, a, d)));
                     }
                 }
-                (Rows::Double(x), _) => {
+                (LoadedRows::Double(x), _) => {
                     let x = &x[r * d..(r + 1) * d];
                     for &a in chosen {
                         out.push(simd::squared_distance(x, point(&self.points.values, a, d)));
@@ -490,11 +469,11 @@ impl Block<'_> {
             #[inline(always)]
             || {
                 match (&self.loaded.rows, &self.products) {
-                    (Rows::Single(x), Products::Single { points, .. }) => {
+                    (LoadedRows::Single(x), Products::Single { points, .. }) => {
                         differences(&x[r * d..(r + 1) * d], points, chosen, work);
                         small_gram(work, d, out, s);
                     }
-                    (Rows::Double(x), _) => {
+                    (LoadedRows::Double(x), _) => {
                         differences(&x[r * d..(r + 1) * d], all, chosen, work);
                         small_gram(work, d, out, s);
                     }

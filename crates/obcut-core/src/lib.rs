@@ -9,6 +9,7 @@ pub mod kmeans;
 pub mod knn;
 pub mod linalg;
 pub mod matrix;
+pub mod means;
 pub mod normalize;
 pub mod observer;
 pub mod parallel;

@@ -15,7 +15,7 @@ use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
 use crate::parallel::Context;
 pub use crate::scaling::{Scale, Scaling};
-pub use columns::{Columns, second_len, second_terms};
+pub use columns::{ColumnStatistics, second_len, second_terms};
 
 use columns::{Entries, add_entries};
 pub use spread::{Quantiles, Sliver, quantiles};
@@ -218,15 +218,15 @@ fn fit<E: Entries>(
     kind: Scale,
     context: &Context<'_>,
     single: bool,
-) -> Result<(Scaling, Columns), Error> {
+) -> Result<(Scaling, ColumnStatistics), Error> {
     let (n, d) = x.shape();
     let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
     let limit = limit(single, kind);
-    let mut columns = Columns { folded: x.n_folded(), ..Columns::new(d) };
+    let mut columns = ColumnStatistics { folded: x.n_folded(), ..ColumnStatistics::new(d) };
     context.fold(
         n,
         |rows| {
-            let mut part = Columns::new(d);
+            let mut part = ColumnStatistics::new(d);
             vectorised(
                 #[inline(always)]
                 || {

@@ -8,7 +8,7 @@ use obcut::{Csr, Matrix};
 use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::{hint_for, list_of, shorten};
-use crate::values::Real;
+use crate::values::Float;
 use crate::{Dataset, Format, LoadOptions, Truth};
 
 /// Columns in a chosen order, as indices from 0. Neighbors are kept as ranges: a header may declare more columns
@@ -142,7 +142,7 @@ struct Columns<'a> {
 
 impl Selection {
     /// Creates a table from values, classes and weights that were read.
-    pub(crate) fn read_rows<T: Real>(
+    pub(crate) fn read_rows<T: Float>(
         self,
         source_name: &str,
         (values, n_rows): (Vec<T>, usize),
@@ -371,7 +371,7 @@ pub(crate) fn check_shape(source_name: &str, n_rows: usize, n_cols: usize) -> Re
 
 /// A column in double precision.
 fn column(matrix: &Matrix, j: usize) -> Vec<f64> {
-    fn of_rows<T: Real>(x: &Csr<T>, j: usize) -> Vec<f64> {
+    fn of_rows<T: Float>(x: &Csr<T>, j: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.offsets.len() - 1];
         for (i, value) in out.iter_mut().enumerate() {
             let row = x.offsets[i] as usize..x.offsets[i + 1] as usize;

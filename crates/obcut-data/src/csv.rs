@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::labels::TruthBuilder;
 use crate::message::{shorten, shorten_bytes};
 use crate::source::Input;
-use crate::values::Real;
+use crate::values::Float;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 use records::{Record, Records, TooLong};
 
@@ -191,7 +191,7 @@ impl CsvRows {
     }
 
     /// Appends the values of the next rows and returns the number of rows, 0 at the end.
-    pub(crate) fn batch<T: Real>(
+    pub(crate) fn batch<T: Float>(
         &mut self,
         values: &mut Vec<T>,
         roles: &mut Roles,
@@ -256,7 +256,7 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
     }
 }
 
-fn load_as<T: Real>(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
+fn load_as<T: Float>(input: Input, options: &LoadOptions) -> Result<Dataset, Error> {
     let format = input.format;
     let mut rows = CsvRows::open(input, options)?;
     let mut values: Vec<T> = Vec::new();

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
 use crate::message::shorten;
 use crate::source::{Input, Seekable};
-use crate::values::{Number, Real, half_to_f64};
+use crate::values::{Float, Number, half_to_f64};
 use crate::{Dataset, Description, Format, LoadOptions, without_panic};
 
 /// Number of values that are decoded at a time.
@@ -26,14 +26,14 @@ const MOST: usize = 1 << 20;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ColumnKind {
     Number(Number),
     Text,
     /// Unsupported: lists, dates, decimals and others.
     Other(&'static str),
 }
 
-impl Kind {
+impl ColumnKind {
     fn of(column: &ColumnDescriptor) -> Self {
         use ConvertedType as C;
         if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
@@ -84,7 +84,7 @@ struct ParquetTable {
     name: String,
     file: Box<dyn FileReader>,
     columns: Vec<String>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ColumnKind>,
 }
 
 impl ParquetTable {
@@ -99,14 +99,14 @@ impl ParquetTable {
         let file = opened.map_err(|e| complaint(&name, &e))?;
         let schema = file.metadata().file_metadata().schema_descr();
         let columns = schema.columns().iter().map(|c| c.path().string()).collect();
-        let kinds = schema.columns().iter().map(|c| Kind::of(c)).collect();
+        let kinds = schema.columns().iter().map(|c| ColumnKind::of(c)).collect();
         Ok(Self { name, file, columns, kinds })
     }
 
     /// The type of a column that must hold numbers.
     fn number(&self, j: usize) -> Result<Number, Error> {
         match self.kinds[j] {
-            Kind::Number(number) => Ok(number),
+            ColumnKind::Number(number) => Ok(number),
             kind => Err(Error::unsupported(
                 &self.name,
                 format!(
@@ -119,7 +119,12 @@ impl ParquetTable {
     }
 
     /// Appends the next values of a column.
-    fn numbers<T: Real>(&self, cells: &mut Cells, n: usize, out: &mut Vec<T>) -> Result<(), Error> {
+    fn numbers<T: Float>(
+        &self,
+        cells: &mut Cells,
+        n: usize,
+        out: &mut Vec<T>,
+    ) -> Result<(), Error> {
         let Cells { j, row, reader } = cells;
         let (j, row) = (*j, *row);
         let number = self.number(j)?;
@@ -152,11 +157,11 @@ impl ParquetTable {
     fn classes(&self, cells: &mut Cells, n: usize, truth: &mut TruthBuilder) -> Result<(), Error> {
         let (j, row) = (cells.j, cells.row);
         match (self.kinds[j], &mut cells.reader) {
-            (Kind::Text, ColumnReader::ByteArrayColumnReader(r)) => {
+            (ColumnKind::Text, ColumnReader::ByteArrayColumnReader(r)) => {
                 self.each(r, n, j, row, |v| truth.push(&String::from_utf8_lossy(v.data())))?;
             }
             // As text, integers beyond 2^53 remain distinct.
-            (Kind::Number(Number::I64), ColumnReader::Int64ColumnReader(r)) => {
+            (ColumnKind::Number(Number::I64), ColumnReader::Int64ColumnReader(r)) => {
                 self.each(r, n, j, row, |v| truth.push(&v.to_string()))?;
             }
             _ => {
@@ -230,7 +235,7 @@ impl ParquetTable {
 
     /// Reads one column as classes.
     fn truth(&self, j: usize) -> Result<Truth, Error> {
-        if let Kind::Other(_) = self.kinds[j] {
+        if let ColumnKind::Other(_) = self.kinds[j] {
             self.number(j)?;
         }
         let mut truth = TruthBuilder::default();
@@ -282,7 +287,7 @@ impl ParquetRows {
             for j in selection.features.iter() {
                 fits_single &= table.number(j)?.fits_single();
             }
-            if let Some(j) = selection.truth.filter(|&j| table.kinds[j] != Kind::Text) {
+            if let Some(j) = selection.truth.filter(|&j| table.kinds[j] != ColumnKind::Text) {
                 table.number(j)?;
             }
             if let Some(j) = selection.weights {
@@ -315,7 +320,7 @@ impl ParquetRows {
     }
 
     /// Appends the values of the next rows and returns the number of rows, 0 at the end.
-    pub(crate) fn batch<T: Real>(
+    pub(crate) fn batch<T: Float>(
         &mut self,
         values: &mut Vec<T>,
         roles: &mut Roles,
@@ -390,7 +395,7 @@ pub(crate) fn load(input: Input, options: &LoadOptions) -> Result<Dataset, Error
     }
 }
 
-fn load_as<T: Real>(mut rows: ParquetRows) -> Result<Dataset, Error> {
+fn load_as<T: Float>(mut rows: ParquetRows) -> Result<Dataset, Error> {
     let mut values: Vec<T> = Vec::new();
     let mut roles = Roles::default();
     while rows.batch(&mut values, &mut roles)? > 0 {}
@@ -436,7 +441,7 @@ pub(crate) fn describe(input: Input) -> Result<Description, Error> {
     let name = input.name.clone();
     without_panic(&name, || {
         let table = ParquetTable::open(input)?;
-        let is_text = |&j: &usize| !matches!(table.kinds[j], Kind::Number(_));
+        let is_text = |&j: &usize| !matches!(table.kinds[j], ColumnKind::Number(_));
         let text_columns = (0..table.kinds.len()).filter(is_text).collect();
         let is_uniform = table.kinds.windows(2).all(|pair| pair[0] == pair[1]);
         let dtype = table.kinds.first().filter(|_| is_uniform).map_or("mixed", |kind| kind.name());

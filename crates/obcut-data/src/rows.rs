@@ -30,7 +30,7 @@ pub use measure::{Measure, measure};
 use crate::columns::{ColumnList, check_shape};
 use crate::error::Error;
 use crate::source::Source;
-use crate::values::Real;
+use crate::values::Float;
 use crate::{Dataset, Format, LoadOptions, Truth};
 use builder::Builder;
 use opening::{Body, Opening, opens_again};
@@ -109,7 +109,7 @@ impl RowTable {
         }
     }
 
-    fn piece_as<T: Real>(&self, rows: Range<usize>) -> Result<Matrix, Error> {
+    fn piece_as<T: Float>(&self, rows: Range<usize>) -> Result<Matrix, Error> {
         if rows.start > rows.end || rows.end > self.n_rows {
             return Err(self.outside());
         }
@@ -132,7 +132,7 @@ impl RowTable {
         }
     }
 
-    fn some_as<T: Real>(&self, rows: &[u64]) -> Result<Matrix, Error> {
+    fn some_as<T: Float>(&self, rows: &[u64]) -> Result<Matrix, Error> {
         if rows.iter().any(|&row| row >= self.n_rows as u64) {
             return Err(self.outside());
         }

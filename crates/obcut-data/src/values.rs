@@ -101,7 +101,7 @@ impl Values {
 }
 
 /// The types of the library, `f32` and `f64`.
-pub(crate) trait Real: Copy + Default {
+pub(crate) trait Float: Copy + Default {
     /// The stored type.
     const NUMBER: Number;
 
@@ -112,7 +112,7 @@ pub(crate) trait Real: Copy + Default {
     fn matrix(values: Vec<Self>, n_rows: usize, n_cols: usize) -> Matrix;
 }
 
-impl Real for f32 {
+impl Float for f32 {
     const NUMBER: Number = Number::F32;
 
     #[inline]
@@ -131,7 +131,7 @@ impl Real for f32 {
     }
 }
 
-impl Real for f64 {
+impl Float for f64 {
     const NUMBER: Number = Number::F64;
 
     #[inline]
@@ -152,10 +152,10 @@ impl Real for f64 {
 
 /// Converts a matrix to the requested precision.
 pub(crate) fn in_precision(matrix: Matrix, single: Option<bool>) -> Matrix {
-    fn each<A: Real, B: Real>(values: Vec<A>) -> Vec<B> {
+    fn each<A: Float, B: Float>(values: Vec<A>) -> Vec<B> {
         values.into_iter().map(|v| B::from_f64(v.to_f64())).collect()
     }
-    fn sparse<A: Real, B: Real>(x: Csr<A>) -> Csr<B> {
+    fn sparse<A: Float, B: Float>(x: Csr<A>) -> Csr<B> {
         let Csr { offsets, columns, values, n_cols } = x;
         Csr { offsets, columns, values: each(values), n_cols }
     }
@@ -198,7 +198,7 @@ impl Layout {
         })
     }
 
-    fn read_real<T: Real>(self, reader: &mut dyn Read) -> io::Result<Vec<T>> {
+    fn read_real<T: Float>(self, reader: &mut dyn Read) -> io::Result<Vec<T>> {
         let width = self.number.width();
         let mut left = self
             .count
@@ -220,7 +220,7 @@ impl Layout {
 }
 
 /// Appends stored numbers. Changes the bytes to little-endian.
-pub(crate) fn decode<T: Real>(
+pub(crate) fn decode<T: Float>(
     number: Number,
     big_endian: bool,
     bytes: &mut [u8],
@@ -233,8 +233,8 @@ pub(crate) fn decode<T: Real>(
 }
 
 /// Appends little-endian numbers. The compiler removes the conversion of f32 to f64 and back.
-fn convert<T: Real>(number: Number, bytes: &[u8], out: &mut Vec<T>) {
-    fn each<const W: usize, T: Real>(
+fn convert<T: Float>(number: Number, bytes: &[u8], out: &mut Vec<T>) {
+    fn each<const W: usize, T: Float>(
         bytes: &[u8],
         out: &mut Vec<T>,
         value: impl Fn([u8; W]) -> f64,
@@ -271,7 +271,7 @@ pub(crate) fn half_to_f64(bits: u16) -> f64 {
 }
 
 /// Converts column-major to row-major order, in square blocks that fit in the cache.
-pub(crate) fn transpose<T: Real>(columns: &[T], n_rows: usize, n_cols: usize) -> Vec<T> {
+pub(crate) fn transpose<T: Float>(columns: &[T], n_rows: usize, n_cols: usize) -> Vec<T> {
     const BLOCK: usize = 32;
     let mut rows = vec![T::default(); columns.len()];
     // A shape such as (10^15, 0) would keep the loops busy with nothing.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{dense_array, labels};
 use crate::settings::Keywords;
-use obcut::params::spell;
+use obcut::front_ends::spell;
 
 /// Rows and their classes.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i32>>);

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use obcut::params::spell;
+use obcut::front_ends::spell;
 use obcut::{DataError, Error, ParamError};
 use obcut_data::visible;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};

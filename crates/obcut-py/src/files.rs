@@ -11,7 +11,7 @@ use pyo3::types::PySlice;
 use crate::arrays::dense_array;
 use crate::errors::raised;
 use crate::settings::Keywords;
-use obcut::params::spell;
+use obcut::front_ends::spell;
 
 /// A table in a file, in a folder or in the files of a pattern: NPY, Parquet or CSV. A slice of its rows is an array.
 /// `needed` lists the names of the columns to read, in this order.

@@ -1,8 +1,7 @@
 //! Fits of a table, and of a given graph.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use obcut::large::InMemory;
-use obcut::{CutParams, RowScore};
+use obcut::{CutParams, OBCut, RowScore, StopReason, StoredFit};
 use obcut_report::FitFacts;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -31,30 +30,40 @@ pub fn fit<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let params = params(paper, settings, Arrays::new(init, anchors)?)?;
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    let mut found = table.watched(
+    let mut clusterer = OBCut::from(params);
+    if let Some(weights) = weights {
+        clusterer = clusterer.weights(weights);
+    }
+    let found = table.watched(
         py,
         listener,
-        |samples, watch| obcut::fit(samples, weights, &params, watch),
-        |source, watch| {
-            let store = InMemory::new(source.n_rows());
-            let found = obcut::fit_rows(source, weights, &params, watch, &store, None)?;
-            Ok(found.with_rows(store.finish()))
-        },
+        |samples, watch| clusterer.clone().observer(watch).fit(samples),
+        |source, watch| clusterer.clone().observer(watch).fit_source(source),
     )?;
-    found.model_mut().set_feature_names(names.unwrap_or_default());
-    outcome(py, found)
+    let (rows, found) = found.into_parts();
+    outcome(py, &rows, found, names.unwrap_or_default())
 }
 
 /// The results of a fit as a dict.
-pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, PyDict>> {
-    let warnings = worded(found.warnings(), found.model().feature_names());
-    let texts = warnings.iter().map(|(text, _)| text.clone()).collect();
-    let facts = page::to_json(&FitFacts { warnings: texts, ..FitFacts::from(&found) })?;
-    let row_labels = found.labels_or_noise();
+pub fn outcome<'py>(
+    py: Python<'py>,
+    rows: &[RowScore],
+    found: StoredFit,
+    names: Vec<String>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let StoredFit { mut model, trace, warnings, .. } = found;
+    let warnings = worded(&warnings, &names);
+    model.set_feature_names(names);
+    let texts: Vec<String> = warnings.iter().map(|(text, _)| text.clone()).collect();
+    // A fit whose rows are elsewhere cannot count them.
+    let noise = (model.info().noise_threshold)
+        .filter(|_| !rows.is_empty())
+        .map(|_| rows.iter().filter(|row| row.noise).count());
+    let facts = page::to_json(&FitFacts::new(&trace, &texts, noise))?;
+    let row_labels: Vec<i32> = rows.iter().map(RowScore::label_or_noise).collect();
     let figure = |of: fn(&RowScore) -> f64| {
-        PyArray1::from_vec(py, found.rows().iter().map(of).collect::<Vec<f64>>())
+        PyArray1::from_vec(py, rows.iter().map(of).collect::<Vec<f64>>())
     };
-    let trace = found.trace();
     let out = PyDict::new(py);
     let seconds = PyDict::new(py);
     trace.seconds.iter().try_for_each(|(stage, s)| seconds.set_item(stage, s))?;
@@ -63,14 +72,14 @@ pub fn outcome<'py>(py: Python<'py>, found: obcut::Fit) -> PyResult<Bound<'py, P
     out.set_item("confidence", figure(|row| row.confidence))?;
     out.set_item("outlier_scores", figure(|row| row.outlier))?;
     out.set_item("n_iter", trace.n_iter())?;
-    out.set_item("converged", trace.stop.converged())?;
+    out.set_item("converged", trace.stop != StopReason::MaxIter)?;
     out.set_item("objective", PyArray1::from_slice(py, &trace.objective))?;
     out.set_item("cut", PyArray1::from_slice(py, &trace.cut))?;
     out.set_item("seconds", seconds)?;
     out.set_item("warnings", warnings)?;
     out.set_item("facts", facts)?;
     out.set_item("large", trace.large.as_ref().map(page::to_json).transpose()?)?;
-    out.set_item("model", PyModel(found.into_model()))?;
+    out.set_item("model", PyModel(model))?;
     Ok(out)
 }
 
@@ -98,7 +107,7 @@ pub fn cut<'py>(
     out.set_item("row_labels", labels(py, found.row_labels))?;
     out.set_item("column_labels", labels(py, found.column_labels))?;
     out.set_item("cut", PyArray1::from_vec(py, found.trace))?;
-    out.set_item("converged", found.stop.converged())?;
+    out.set_item("converged", found.stop != StopReason::MaxIter)?;
     out.set_item("warnings", worded(&found.warnings, &[]))?;
     Ok(out)
 }

@@ -1,7 +1,7 @@
 //! Fits of large tables whose partitions Python hands out.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use obcut::large::{self, Next, Partial, Piece, Task};
+use obcut::front_ends::{self, Next, OutOfCoreFit, Partial, Piece, Task};
 use obcut::{DenseRef, Error, Samples};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pub fn is_large(
     anchors: Option<PyReadonlyArray2<'_, f64>>,
 ) -> PyResult<bool> {
     let params = params(paper, settings, Arrays::new(None, anchors)?)?;
-    Ok(large::is_large(&params, n_rows, n_cols))
+    Ok(front_ends::is_large(&params, n_rows, n_cols))
 }
 
 /// Rows of a partition, their weights, and the number of the first row in the table.
@@ -88,7 +88,7 @@ fn nothing() -> Error {
 
 /// A fit of a large table in partitions, pass by pass.
 #[pyclass(module = "obcut._core")]
-pub struct PartitionedFit(Option<large::OutOfCoreFit>);
+pub struct PartitionedFit(Option<OutOfCoreFit>);
 
 #[pymethods]
 impl PartitionedFit {
@@ -109,7 +109,7 @@ impl PartitionedFit {
         } else {
             DenseRef::<f64>::new(&[], 0, n_cols).map_err(raised)?.into()
         };
-        Ok(Self(Some(large::OutOfCoreFit::new(&params, &like, n_rows).map_err(raised)?)))
+        Ok(Self(Some(OutOfCoreFit::new(&params, &like, n_rows).map_err(raised)?)))
     }
 
     /// The next step: ("pass", name, task), ("core", rows) or ("done",).
@@ -161,12 +161,11 @@ impl PartitionedFit {
         py: Python<'py>,
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut found = match self.0.take() {
+        let found = match self.0.take() {
             Some(inner) => inner.finish().map_err(raised)?,
             None => return Err(over()),
         };
-        found.model.set_feature_names(names.unwrap_or_default());
-        outcome(py, found.into())
+        outcome(py, &[], found, names.unwrap_or_default())
     }
 }
 
@@ -175,11 +174,11 @@ fn over() -> PyErr {
 }
 
 impl PartitionedFit {
-    fn inner(&self) -> PyResult<&large::OutOfCoreFit> {
+    fn inner(&self) -> PyResult<&OutOfCoreFit> {
         self.0.as_ref().ok_or_else(over)
     }
 
-    fn inner_mut(&mut self) -> PyResult<&mut large::OutOfCoreFit> {
+    fn inner_mut(&mut self) -> PyResult<&mut OutOfCoreFit> {
         self.0.as_mut().ok_or_else(over)
     }
 }

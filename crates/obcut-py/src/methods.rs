@@ -1,7 +1,7 @@
 //! The other methods.
 
-use obcut::Run;
-use obcut::params::Named;
+use obcut::Named;
+use obcut_baselines::Run;
 use obcut_baselines::{Method, Setting};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,8 +1,8 @@
 //! The fitted model.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
-use obcut::large::{self, InMemory};
-use obcut::params::Named;
+use obcut::Named;
+use obcut::front_ends::{self, InMemory};
 use obcut::{Error, Observer, RowScore, RowSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -71,7 +71,7 @@ impl PyModel {
 
     #[getter]
     fn version(&self) -> &str {
-        self.0.version()
+        self.0.info().version
     }
 
     #[getter]
@@ -86,17 +86,17 @@ impl PyModel {
 
     #[getter]
     fn n_columns(&self) -> usize {
-        self.0.n_columns()
+        self.0.info().n_columns
     }
 
     #[getter]
     fn graph(&self) -> String {
-        self.0.graph()
+        self.0.info().graph
     }
 
     #[getter]
     fn scale(&self) -> &'static str {
-        self.0.scale().name()
+        self.0.info().scale.name()
     }
 
     #[getter]
@@ -106,31 +106,31 @@ impl PyModel {
 
     #[getter]
     fn cluster_sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.0.cluster_sizes())
+        PyArray1::from_slice(py, self.0.info().cluster_sizes)
     }
 
     #[getter]
     fn anchors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (m, d) = (self.0.n_anchors(), self.0.n_features());
+        let (m, d) = (self.0.info().n_anchors, self.0.n_features());
         let anchors = self.0.anchors().map_err(raised)?;
         PyArray1::from_vec(py, anchors).reshape([m, d])
     }
 
     #[getter]
     fn anchor_labels<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
-        labels(py, self.0.anchor_labels())
+        labels(py, self.0.info().anchor_labels)
     }
 
     /// Cluster of every column of `transform`.
     #[getter]
     fn column_labels<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
-        labels(py, self.0.column_labels())
+        labels(py, self.0.info().column_labels)
     }
 
     /// The outlier score above which a row is noise, if noise is marked.
     #[getter]
     fn noise_threshold(&self) -> Option<f64> {
-        self.0.noise_threshold()
+        self.0.info().noise_threshold
     }
 
     /// The cluster of every row, -1 for noise.
@@ -146,7 +146,7 @@ impl PyModel {
             None,
             |samples, watch| self.0.on(samples)?.threads(threads).observer(watch).labels_or_noise(),
             |source, watch| {
-                let rows = self.scored(source, threads, watch)?;
+                let rows = scored(&self.0, source, threads, watch)?;
                 Ok(rows.iter().map(RowScore::label_or_noise).collect())
             },
         )?;
@@ -258,19 +258,19 @@ impl PyModel {
     }
 }
 
-impl PyModel {
-    /// Label, confidence and outlier score of every row of a source.
-    fn scored(
-        &self,
-        source: &dyn RowSource,
-        threads: usize,
-        watch: &dyn Observer,
-    ) -> Result<Vec<RowScore>, Error> {
-        let store = InMemory::new(source.n_rows());
-        large::predict_rows(&self.0, source, threads, watch, &store)?;
-        Ok(store.finish())
-    }
+/// Label, confidence and outlier score of every row of a source.
+pub fn scored(
+    model: &obcut::Model,
+    source: &dyn RowSource,
+    threads: usize,
+    watch: &dyn Observer,
+) -> Result<Vec<RowScore>, Error> {
+    let store = InMemory::new(source.n_rows());
+    front_ends::predict_rows(model, source, threads, watch, &store)?;
+    Ok(store.finish())
+}
 
+impl PyModel {
     /// One figure for every row.
     fn figures<'py>(
         &self,
@@ -283,7 +283,7 @@ impl PyModel {
             py,
             None,
             |samples, watch| self.0.on(samples)?.threads(threads).observer(watch).rows(),
-            |source, watch| self.scored(source, threads, watch),
+            |source, watch| scored(&self.0, source, threads, watch),
         )?;
         Ok(PyArray1::from_vec(py, rows.iter().map(figure).collect()))
     }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use numpy::PyReadonlyArray1;
-use obcut::large::{self, InMemory};
-use obcut_report::report_data::Choice;
-use obcut_report::{Clustering, FitFacts, ReportData, clustering};
+use obcut::front_ends;
+use obcut_report::report_data::RowChoice;
+use obcut_report::{ClusteringFacts, FitFacts, ReportData, clustering};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::data::unreadable;
-use crate::model::PyModel;
+use crate::model::{self, PyModel};
 use crate::table::PyTable;
 
 /// Facts of a fit as JSON, which an estimator keeps.
@@ -31,14 +31,13 @@ fn report_data(
         None,
         |samples, watch| ReportData::of_rows(model, samples, weights, threads, watch),
         |source, watch| {
-            let store = InMemory::new(source.n_rows());
-            large::predict_rows(model, source, threads, watch, &store)?;
-            let labels: Vec<u32> = store.finish().iter().map(|row| row.label).collect();
+            let scored = model::scored(model, source, threads, watch)?;
+            let labels: Vec<u32> = scored.iter().map(|row| row.label).collect();
             let mut sizes = vec![0; model.n_clusters()];
             labels.iter().for_each(|&label| sizes[label as usize] += 1);
             // Not more rows than the coreset, which fits in memory.
-            let core = large::core_rows(model.params(), source.n_cols());
-            let mut choice = Choice::new(&sizes, ReportData::sample(source.n_cols()).min(core));
+            let core = front_ends::core_rows(model.params(), source.n_cols());
+            let mut choice = RowChoice::new(&sizes, ReportData::sample(source.n_cols()).min(core));
             choice.take(&labels);
             ReportData::of_source(model, source, &choice.rows(), weights, threads, watch)
         },
@@ -67,7 +66,7 @@ pub fn report<'py>(
         .map_err(|error| PyValueError::new_err(format!("facts of the fit: {error}")))?
         .unwrap_or_default();
     let weights = weights.as_ref().map(|w| w.as_slice()).transpose()?;
-    let mut page = Clustering::new(&model.0, facts);
+    let mut page = ClusteringFacts::new(&model.0, facts);
     page.rows =
         table.map(|table| report_data(py, &model.0, &table, weights, threads)).transpose()?;
     page.title = title.unwrap_or_default();

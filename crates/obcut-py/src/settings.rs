@@ -1,7 +1,7 @@
 //! Parameters in Python: names, values, and the table for the generator of the signature.
 
 use numpy::PyReadonlyArray2;
-use obcut::params::{Choice, Group, Kind, Parameter, Vocabulary, spell};
+use obcut::front_ends::{Choice, Group, Kind, PARAMETERS, Parameter, Vocabulary, spell};
 use obcut::{Init, Params, Warning};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -44,7 +44,7 @@ fn python_name(name: &str) -> &str {
 pub fn worded(warnings: &[Warning], names: &[String]) -> Vec<(String, bool)> {
     let word = |warning: &Warning| {
         let text = warning.clone().with_names(names).to_string();
-        (spell(&text, &Keywords), warning.is_convergence())
+        (spell(&text, &Keywords), matches!(warning, Warning::NotConverged { .. }))
     };
     warnings.iter().map(word).collect()
 }
@@ -75,8 +75,7 @@ pub fn params(paper: bool, given: &str, arrays: Arrays) -> PyResult<Params> {
     let given: Map<String, Value> = serde_json::from_str(given)
         .map_err(|error| PyValueError::new_err(format!("parameters: {error}")))?;
     for (name, value) in &given {
-        let engine =
-            Params::TABLE.iter().map(|p| p.name).find(|engine| python_name(engine) == name);
+        let engine = PARAMETERS.iter().map(|p| p.name).find(|engine| python_name(engine) == name);
         params.set(engine.unwrap_or(name), value).map_err(wrong)?;
     }
     if let Some(labels) = arrays.init {
@@ -88,7 +87,7 @@ pub fn params(paper: bool, given: &str, arrays: Arrays) -> PyResult<Params> {
 
 /// The parameters of a model with the names and values of Python, without arrays.
 pub fn shown(params: &Params) -> Map<String, Value> {
-    let mut shown: Map<String, Value> = (Params::TABLE.iter())
+    let mut shown: Map<String, Value> = (PARAMETERS.iter())
         .filter(|parameter| parameter.group != Group::Hidden && parameter.kind != Kind::Anchors)
         .filter(|parameter| parameter.name != "threads")
         .map(|parameter| (python_name(parameter.name).into(), python_value(parameter, params)))
@@ -131,7 +130,7 @@ pub fn kind(kind: Kind) -> Value {
 #[pyfunction]
 pub fn parameter_table() -> String {
     let mut listed: Vec<&Parameter> =
-        Params::TABLE.iter().filter(|parameter| parameter.group != Group::Hidden).collect();
+        PARAMETERS.iter().filter(|parameter| parameter.group != Group::Hidden).collect();
     listed.sort_by_key(|parameter| parameter.group);
     let (usual, paper) = (Params::new(8), Params::paper(8));
     let row = |parameter: &&Parameter| {

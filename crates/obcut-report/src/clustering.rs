@@ -6,7 +6,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use obcut::params::Named;
+use obcut::Named;
 use obcut::{Explanation, Fit, Model, StopReason, Trace, metrics};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::report_data::ReportData;
 
 /// The facts of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Clustering {
+pub struct ClusteringFacts {
     /// Title of the report; empty for the default.
     pub title: String,
     /// Version of the program.
@@ -36,7 +36,7 @@ pub struct Clustering {
     /// The convergence of the fit; `None` for a model that was loaded.
     pub convergence: Option<Convergence>,
     /// Scores against true classes.
-    pub scores: Option<Scores>,
+    pub scores: Option<ClassScores>,
     /// Seconds per stage, in order.
     pub seconds: Vec<(String, f64)>,
     /// Names and values of all settings.
@@ -89,9 +89,7 @@ impl FitFacts {
 
 impl From<&Fit> for FitFacts {
     fn from(fit: &Fit) -> Self {
-        // A fit whose rows are elsewhere cannot count them.
-        let noise = (fit.model().noise_threshold())
-            .filter(|_| !fit.rows().is_empty())
+        let noise = (fit.model().info().noise_threshold)
             .map(|_| fit.rows().iter().filter(|row| row.noise).count());
         // A front end words them for its users.
         let warnings: Vec<String> = fit.warnings().iter().map(|w| w.to_string()).collect();
@@ -125,7 +123,7 @@ pub struct Convergence {
 
 /// Scores against true classes, as fractions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scores {
+pub struct ClassScores {
     /// Normalised mutual information.
     pub nmi: f64,
     /// Accuracy under the best matching.
@@ -136,7 +134,7 @@ pub struct Scores {
     pub ari: f64,
 }
 
-impl From<metrics::Scores> for Scores {
+impl From<metrics::Scores> for ClassScores {
     fn from(metrics::Scores { nmi, acc, purity, ari }: metrics::Scores) -> Self {
         Self { nmi, acc, purity, ari }
     }
@@ -157,25 +155,26 @@ impl From<&Trace> for Convergence {
     }
 }
 
-impl Clustering {
+impl ClusteringFacts {
     /// Creates the facts of a model.
     pub fn of_model(model: &Model) -> Self {
+        let info = model.info();
         let mut settings = vec![
-            ("graph_used".to_string(), model.graph()),
-            ("anchors_used".to_string(), model.n_anchors().to_string()),
-            ("anchor_sets_used".to_string(), model.n_anchor_sets().to_string()),
-            ("scale_used".to_string(), model.scale().name().to_string()),
+            ("graph_used".to_string(), info.graph.clone()),
+            ("anchors_used".to_string(), info.n_anchors.to_string()),
+            ("anchor_sets_used".to_string(), info.n_anchor_sets.to_string()),
+            ("scale_used".to_string(), info.scale.name().to_string()),
         ];
         let given = serde_json::to_value(model.params()).ok();
         if let Some(given) = given.as_ref().and_then(|value| value.as_object()) {
             settings.extend(given.iter().map(|(name, value)| (name.clone(), plain(value))));
         }
         Self {
-            version: model.version().to_string(),
+            version: info.version.to_string(),
             data: Data { features: model.n_features(), ..Data::default() },
             feature_names: model.feature_names().to_vec(),
-            graph: model.graph(),
-            n_anchors: model.n_anchors(),
+            graph: info.graph,
+            n_anchors: info.n_anchors,
             explanation: model.explanation().clone(),
             settings,
             ..Self::default()
@@ -227,7 +226,7 @@ fn plain(value: &serde_json::Value) -> String {
 }
 
 /// Writes the report.
-pub fn clustering(facts: &Clustering) -> String {
+pub fn clustering(facts: &ClusteringFacts) -> String {
     let title = match facts.title.as_str() {
         "" => match &facts.data.name {
             Some(name) => format!("Clusters of {name}"),
@@ -258,7 +257,7 @@ pub fn clustering(facts: &Clustering) -> String {
     page.html()
 }
 
-fn subtitle(facts: &Clustering) -> String {
+fn subtitle(facts: &ClusteringFacts) -> String {
     let kind = match facts.data.kind.as_str() {
         "" => String::new(),
         kind => format!(" ({kind})"),
@@ -271,7 +270,7 @@ fn subtitle(facts: &Clustering) -> String {
     )
 }
 
-fn tiles(facts: &Clustering) -> Vec<(String, String)> {
+fn tiles(facts: &ClusteringFacts) -> Vec<(String, String)> {
     let mut tiles = vec![
         ("Rows".to_string(), count(facts.n_rows())),
         ("Features".to_string(), count(facts.data.features)),
@@ -284,10 +283,10 @@ fn tiles(facts: &Clustering) -> Vec<(String, String)> {
     }
     if let Some(c) = &facts.convergence {
         tiles.push(("Iterations".into(), count(c.n_iter)));
-        let state = if c.stop.converged() { "yes" } else { "no" };
+        let state = if c.stop != StopReason::MaxIter { "yes" } else { "no" };
         tiles.push(("Converged".into(), state.into()));
     }
-    if let Some(Scores { nmi, acc, purity, ari }) = facts.scores {
+    if let Some(ClassScores { nmi, acc, purity, ari }) = facts.scores {
         for (name, value) in [("NMI", nmi), ("Accuracy", acc), ("Purity", purity), ("ARI", ari)] {
             tiles.push((name.into(), percent(value)));
         }
@@ -300,10 +299,10 @@ fn tiles(facts: &Clustering) -> Vec<(String, String)> {
 }
 
 /// The warnings of the fit, and those that follow from the facts.
-fn warnings(facts: &Clustering) -> Vec<String> {
+fn warnings(facts: &ClusteringFacts) -> Vec<String> {
     let mut all = facts.warnings.clone();
     if let Some(c) = &facts.convergence {
-        if !c.stop.converged() && c.objective.is_empty() {
+        if c.stop == StopReason::MaxIter && c.objective.is_empty() {
             all.push(format!(
                 "the cut was still rising after {}; raise the maximum number of iterations to continue",
                 plural(c.n_iter, "iteration")

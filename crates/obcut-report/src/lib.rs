@@ -19,7 +19,7 @@ pub mod page;
 pub mod palette;
 pub mod report_data;
 
-pub use clustering::{Clustering, Convergence, Data, FitFacts, Scores, clustering};
+pub use clustering::{ClassScores, ClusteringFacts, Convergence, Data, FitFacts, clustering};
 pub use html::Html;
 pub use page::{Page, Section};
-pub use report_data::{Labelled, ReportData};
+pub use report_data::{LabelledRows, ReportData};

@@ -5,9 +5,9 @@
 
 mod rows;
 
-use obcut::{Error, Fit, Matrix, Model, Observer, RowSource, Samples};
+use obcut::{Error, Fit, Matrix, Model, Observer, RowScore, RowSource, Samples};
 
-pub use rows::Choice;
+pub use rows::RowChoice;
 use rows::{Picked, spread};
 
 /// Maximum number of rows on the map, unless there are more clusters.
@@ -100,7 +100,7 @@ pub struct Uncertain {
 
 /// Rows with the labels of a fit.
 #[derive(Clone, Copy, Debug)]
-pub struct Labelled<'a> {
+pub struct LabelledRows<'a> {
     /// The rows.
     pub samples: &'a Samples<'a>,
     /// Cluster of every row.
@@ -123,9 +123,25 @@ impl ReportData {
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
-        let margins: Vec<f64> = fit.rows().iter().map(|row| row.margin).collect();
-        let rows = Labelled { samples, labels: &fit.labels(), margins: &margins, weights };
-        Self::new(fit.model(), &rows, threads, observer)
+        Self::of_scores(fit.model(), fit.rows(), samples, weights, threads, observer)
+    }
+
+    /// Describes rows that the model has labelled.
+    ///
+    /// # Errors
+    /// When rows do not fit the model, or the observer cancels.
+    pub fn of_scores(
+        model: &Model,
+        scores: &[RowScore],
+        samples: &Samples<'_>,
+        weights: Option<&[f64]>,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Self, Error> {
+        let labels: Vec<u32> = scores.iter().map(|score| score.label).collect();
+        let margins: Vec<f64> = scores.iter().map(|score| score.margin).collect();
+        let rows = LabelledRows { samples, labels: &labels, margins: &margins, weights };
+        Self::new(model, &rows, threads, observer)
     }
 
     /// Describes rows that the model labels first.
@@ -140,14 +156,11 @@ impl ReportData {
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
         let scores = model.on(samples)?.threads(threads).observer(observer).rows()?;
-        let labels: Vec<u32> = scores.iter().map(|score| score.label).collect();
-        let margins: Vec<f64> = scores.iter().map(|score| score.margin).collect();
-        let rows = Labelled { samples, labels: &labels, margins: &margins, weights };
-        Self::new(model, &rows, threads, observer)
+        Self::of_scores(model, &scores, samples, weights, threads, observer)
     }
 
     /// Describes a table that is read in pieces by a sample of its rows, given by ascending indices. A sample of
-    /// about [`Self::sample`] rows is enough, and a [`Choice`] finds a good one. `weights` are those of all rows.
+    /// about [`Self::sample`] rows is enough, and a [`RowChoice`] finds a good one. `weights` are those of all rows.
     ///
     /// # Errors
     /// When rows cannot be read or do not fit the model, or the observer cancels.
@@ -187,7 +200,7 @@ impl ReportData {
     /// When rows do not fit the model, or the observer cancels.
     pub fn new(
         model: &Model,
-        rows: &Labelled<'_>,
+        rows: &LabelledRows<'_>,
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
@@ -227,7 +240,7 @@ impl ReportData {
 impl Margins {
     fn new(
         model: &Model,
-        rows: &Labelled<'_>,
+        rows: &LabelledRows<'_>,
         threads: usize,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
@@ -281,7 +294,7 @@ impl LinkCells {
     fn new(model: &Model, chosen: &[u32], labels: &[u32]) -> Self {
         let k = model.n_clusters();
         let of_rows: Vec<u32> = chosen.iter().map(|&row| labels[row as usize]).collect();
-        let of_columns = model.column_labels();
+        let of_columns = model.info().column_labels;
         let (row_cells, row_clusters) = cells(&of_rows, k);
         let (column_cells, column_clusters) = cells(&of_columns, k);
         let sums = vec![0.0; row_clusters.len() * column_clusters.len()];

@@ -6,7 +6,8 @@
 
 use std::time::Instant;
 
-use obcut::{DenseRef, KMeansParams, Silent, k_means};
+use obcut::{DenseRef, Silent};
+use obcut_core::means::{KMeansParams, k_means};
 use obcut_core::simplex::{ActiveSet, Gradient, Gram, kkt_gap};
 
 struct Numbers(u64);

@@ -3,9 +3,8 @@
 //! Instruction counts do not depend on what else the machine does, so that a regression of a few per cent
 //! shows. What every name runs is in `main`.
 
-use obcut::{
-    CutParams, GraphKind, KMeansParams, Learn, Matrix, Params, Silent, cut, fit, k_means, synthetic,
-};
+use obcut::{CutParams, GraphKind, Learn, Matrix, OBCut, Params, Silent, cut, synthetic};
+use obcut_core::means::{KMeansParams, k_means};
 use obcut_core::simplex::{ActiveSet, Gram};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,12 +32,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 "local" => GraphKind::Local,
                 _ => GraphKind::Global,
             };
-            fit(&samples, None, &Params { graph, ..base }, &Silent)?;
+            OBCut::from(Params { graph, ..base }).fit(&samples)?;
         }
         "loop" => {
             let learn = Learn::AnchorsAndGraph;
             let params = Params { graph: GraphKind::Global, learn, max_iter: 3, ..base };
-            fit(&samples, None, &params, &Silent)?;
+            OBCut::from(params).fit(&samples)?;
         }
         "cut" => {
             // Any table of non-negative numbers is a graph.

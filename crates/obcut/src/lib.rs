@@ -1,19 +1,19 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
-pub mod large;
+#[cfg(feature = "front-ends")]
+pub mod front_ends;
 pub mod metrics;
-pub mod params;
 pub mod synthetic;
 
-mod clusterer;
 mod cut;
 mod describe;
 mod fit;
 mod graph;
-mod means;
+mod large;
 mod mixture;
 mod model;
+mod params;
 mod records;
 mod score;
 mod solver;
@@ -21,19 +21,16 @@ mod source;
 mod update;
 mod warning;
 
-pub use clusterer::{Clusterer, Clustering, Run};
 pub use cut::{BipartiteCut, CutParams, cut};
-pub use fit::{Fit, fit, fit_rows};
-pub use means::{KMeansFit, KMeansParams, k_means};
+pub use fit::Fit;
+pub use large::{Store, StoredFit};
 pub use model::rule::RowScore;
-pub use model::{ClusterScores, Model, Prediction, Predictor};
+pub use model::{ClusterScores, Model, ModelInfo, Prediction, Predictor};
 #[doc(no_inline)]
 pub use obcut_core::{
     Csr, CsrRef, DataError, DenseRef, Error, Graph, Ints, Matrix, ModelError, Observer, ParamError,
-    Progress, Rows, Samples, Silent, Stage, StateError,
+    Progress, Rows, Samples, Silent, Stage, StateError, choice::Named, normalize::Scale,
 };
-#[doc(no_inline)]
-pub use params::Scale;
 pub use params::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
     Noise, OBCut, Params, Reduce, RowSolver, SweepOrder,

@@ -10,7 +10,7 @@ mod predictor;
 pub(crate) mod rule;
 pub(crate) mod spread;
 
-use crate::graph::bipartite::Builder;
+use crate::graph::bipartite::GraphBuilder;
 use crate::graph::layout::GraphLayout;
 use crate::model::rule::{DecisionRule, RowScore, best};
 use crate::model::spread::{JudgeWork, RowJudge, Seen, Spread};
@@ -59,6 +59,35 @@ pub struct Model {
     pub(crate) spread: Spread,
 }
 
+/// Figures of a model, see [`Model::info`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ModelInfo<'m> {
+    /// Version of the program that fitted the model.
+    pub version: &'m str,
+    /// The graph in use: the kinds of its links, joined by a plus.
+    pub graph: String,
+    /// The scaling in use; never `Auto`.
+    pub scale: Scale,
+    /// Number of anchors over all sets.
+    pub n_anchors: usize,
+    /// Number of anchor sets.
+    pub n_anchor_sets: usize,
+    /// Number of columns of [`Prediction::graph`]. A union of two graphs has a column for every kind of link
+    /// to an anchor, so they may be more than the anchors.
+    pub n_columns: usize,
+    /// Weight of the training rows in every cluster.
+    pub cluster_sizes: &'m [f64],
+    /// Cluster of every anchor: the one that an edge to it speaks for most.
+    pub anchor_labels: Vec<u32>,
+    /// Cluster of every column of [`Prediction::graph`].
+    pub column_labels: Vec<u32>,
+    /// Last value of the objective, if the learning loop ran.
+    pub objective: Option<f64>,
+    /// The outlier score above which a row is noise, if the fit was asked to mark such rows.
+    pub noise_threshold: Option<f64>,
+}
+
 /// Bytes of anchors that are laid out at most.
 const ANCHOR_BYTES: u64 = 4 << 30;
 
@@ -67,14 +96,26 @@ pub(crate) const NO_SCORE: RowScore =
     RowScore { label: 0, second: 0, margin: 0.0, confidence: 0.0, outlier: 0.0, noise: false };
 
 impl Model {
+    /// Figures of the model, with the choices that a fit made itself.
+    pub fn info(&self) -> ModelInfo<'_> {
+        ModelInfo {
+            version: &self.version,
+            graph: self.layout.name(),
+            scale: self.scaling.kind,
+            n_anchors: self.n_anchors(),
+            n_anchor_sets: self.layout.n_sets(),
+            n_columns: self.n_columns(),
+            cluster_sizes: &self.sizes,
+            anchor_labels: self.anchor_labels(),
+            column_labels: column_labels(&self.rule),
+            objective: self.objective,
+            noise_threshold: self.spread.threshold,
+        }
+    }
+
     /// Settings of the fit.
     pub fn params(&self) -> &Params {
         &self.params
-    }
-
-    /// Version of the program that fitted the model.
-    pub fn version(&self) -> &str {
-        &self.version
     }
 
     /// Number of features a row must have.
@@ -93,39 +134,13 @@ impl Model {
     }
 
     /// Number of anchors over all sets.
-    pub fn n_anchors(&self) -> usize {
+    pub(crate) fn n_anchors(&self) -> usize {
         self.anchors.len() / self.width()
     }
 
-    /// Number of columns of [`Self::transform`]. A union of two graphs has a column for every kind of link
-    /// to an anchor, so they may be more than the anchors.
-    pub fn n_columns(&self) -> usize {
+    /// Number of columns of the graph.
+    pub(crate) fn n_columns(&self) -> usize {
         self.rule.anchor_weights.len()
-    }
-
-    /// The graph in use: the kinds of its links, joined by a plus.
-    pub fn graph(&self) -> String {
-        self.layout.name()
-    }
-
-    /// Number of anchor sets.
-    pub fn n_anchor_sets(&self) -> usize {
-        self.layout.n_sets()
-    }
-
-    /// Weight of the training rows in every cluster.
-    pub fn cluster_sizes(&self) -> &[f64] {
-        &self.sizes
-    }
-
-    /// Last value of the objective, if the learning loop ran.
-    pub fn objective(&self) -> Option<f64> {
-        self.objective
-    }
-
-    /// The scaling in use; never `Auto`.
-    pub fn scale(&self) -> Scale {
-        self.scaling.kind
     }
 
     /// Names of the features, empty when they have none.
@@ -167,7 +182,7 @@ impl Model {
     }
 
     /// Cluster of every anchor: the one that an edge to it speaks for most.
-    pub fn anchor_labels(&self) -> Vec<u32> {
+    pub(crate) fn anchor_labels(&self) -> Vec<u32> {
         self.anchor_votes()
             .chunks_exact(self.n_clusters())
             .map(|votes| best(votes) as u32)
@@ -184,11 +199,6 @@ impl Model {
             sums.iter_mut().zip(gains).for_each(|(s, g)| *s += g);
         }
         sums
-    }
-
-    /// Cluster of every column of [`Self::transform`].
-    pub fn column_labels(&self) -> Vec<u32> {
-        column_labels(&self.rule)
     }
 
     /// Label of every row, on all cores.
@@ -209,23 +219,6 @@ impl Model {
         self.on(rows)?.labels()
     }
 
-    /// Probability of every cluster for every row: they sum to one, and the label has the largest. Inside a
-    /// cluster they are the row's shares of the votes; far from all clusters they are close to 1/k.
-    ///
-    /// # Errors
-    /// As [`Self::predict`].
-    pub fn predict_proba(&self, rows: &impl Rows) -> Result<ClusterScores, Error> {
-        self.on(rows)?.probabilities()
-    }
-
-    /// Rows of the graph B: links to the anchors, weights that sum to one.
-    ///
-    /// # Errors
-    /// As [`Self::predict`].
-    pub fn transform(&self, rows: &impl Rows) -> Result<Graph, Error> {
-        self.on(rows)?.graph()
-    }
-
     /// What labels single rows: prepared once, without threads.
     ///
     /// # Errors
@@ -243,13 +236,8 @@ impl Model {
         Ok(Prediction { model: self, samples, threads: 0, observer: &Silent })
     }
 
-    /// The outlier score above which a row is noise, if the fit was asked to mark such rows.
-    pub fn noise_threshold(&self) -> Option<f64> {
-        self.spread.threshold
-    }
-
     /// Whether a row with this outlier score is noise.
-    pub fn is_noise(&self, outlier_score: f64) -> bool {
+    pub(crate) fn is_noise(&self, outlier_score: f64) -> bool {
         self.spread.threshold.is_some_and(|threshold| outlier_score > threshold)
     }
 
@@ -302,8 +290,8 @@ impl Model {
         self.explanation.clusters.iter_mut().for_each(|cluster| cluster.weight *= unit);
     }
 
-    pub(crate) fn builder(&self, points: &Points) -> Builder {
-        Builder::new(&self.params, &self.layout, points, self.ridge)
+    pub(crate) fn builder(&self, points: &Points) -> GraphBuilder {
+        GraphBuilder::new(&self.params, &self.layout, points, self.ridge)
     }
 
     pub(crate) fn check(&self, samples: &Samples<'_>, context: &Context<'_>) -> Result<(), Error> {

@@ -7,8 +7,11 @@
 mod builder;
 pub(crate) mod check;
 mod kinds;
-mod spell;
-mod table;
+#[cfg(feature = "front-ends")]
+pub(crate) mod spell;
+// Without front ends nobody reads the help texts.
+#[cfg_attr(not(feature = "front-ends"), allow(dead_code))]
+pub(crate) mod table;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -21,12 +24,9 @@ pub use kinds::{
     AnchorUpdate, AnchorWeights, Effort, Formulation, GraphKind, Init, LambdaScale, Learn, Metric,
     Noise, Reduce, RowSolver, SweepOrder,
 };
-#[doc(no_inline)]
-pub use obcut_core::choice::{Choice, Kind, Named, Valued};
-#[doc(no_inline)]
+use obcut_core::choice::{Kind, Named};
 pub use obcut_core::normalize::Scale;
-pub use spell::{Vocabulary, spell};
-pub use table::{Group, Parameter, Stored, Word};
+use table::{Group, Parameter, Word};
 
 const POSITIVE: Kind = Kind::Integer { min: 1 };
 const NATURAL: Kind = Kind::Integer { min: 0 };
@@ -77,18 +77,18 @@ macro_rules! parameters {
             $($(#[doc = $help])+ $(#[serde($($serde)+)])? pub $name: $type,)+
         }
 
-        impl $params {
-            /// Every parameter, in the order of the fields.
-            pub const TABLE: &'static [Parameter] = &[$(Parameter {
-                name: stringify!($name),
-                option: $option,
-                value_name: $value_name,
-                group: Group::$group,
-                kind: $kind,
-                words: &$words,
-                help: concat!($($help, "\n"),+),
-            },)+];
+        /// Every parameter, in the order of the fields of [`Params`].
+        pub const PARAMETERS: &[Parameter] = &[$(Parameter {
+            name: stringify!($name),
+            option: $option,
+            value_name: $value_name,
+            group: Group::$group,
+            kind: $kind,
+            words: &$words,
+            help: concat!($($help, "\n"),+),
+        },)+];
 
+        impl $params {
             /// The default parameters.
             pub fn new(n_clusters: usize) -> Self {
                 Self { n_clusters, ..Self { $($name: $default,)+ } }
@@ -270,15 +270,15 @@ parameters! {
     }
 }
 
+/// The row of the table for a name.
+pub fn parameter(name: &str) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|parameter| parameter.name == name)
+}
+
 impl Params {
     /// The defaults, with the number of clusters chosen from the data; 1 where no clusters are found.
     pub fn auto() -> Self {
         Self { k_range: Some((1, None)), ..Self::new(0) }
-    }
-
-    /// The row of the table for a name.
-    pub fn parameter(name: &str) -> Option<&'static Parameter> {
-        Self::TABLE.iter().find(|parameter| parameter.name == name)
     }
 
     /// Sets one parameter by name. The value is as JSON spells it; special words such as "auto" are
@@ -295,7 +295,7 @@ impl Params {
     /// # Ok::<(), obcut::ParamError>(())
     /// ```
     pub fn set(&mut self, name: &str, value: &Value) -> Result<(), ParamError> {
-        let Some(parameter) = Self::parameter(name) else {
+        let Some(parameter) = parameter(name) else {
             return self.assign(name, value.clone());
         };
         if parameter.kind == Kind::Clusters {
@@ -328,10 +328,7 @@ impl Params {
     }
 
     /// The same with some parameters replaced, see [`Params::set`].
-    ///
-    /// # Errors
-    /// When no parameter has one of the names, or a value is out of range.
-    pub fn with_settings<'a>(
+    pub(crate) fn with_settings<'a>(
         &self,
         given: impl IntoIterator<Item = (&'a str, &'a Value)>,
     ) -> Result<Self, ParamError> {
@@ -341,7 +338,7 @@ impl Params {
     }
 
     /// All parameters as a JSON object.
-    pub fn to_json(&self) -> Map<String, Value> {
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(map)) => map,
             _ => Map::new(),

@@ -10,7 +10,7 @@ use obcut_core::matrix::Matrix;
 ///
 /// ```
 /// use std::ops::Range;
-/// use obcut::{Error, Matrix, Params, RowSource, Silent, fit_rows, large::InMemory};
+/// use obcut::{Error, Matrix, OBCut, RowSource};
 ///
 /// /// Rows of one column that are computed when they are read: two groups, around 0 and around 100.
 /// struct Computed;
@@ -35,11 +35,10 @@ use obcut_core::matrix::Matrix;
 ///     }
 /// }
 ///
-/// let store = InMemory::new(300);
-/// let fit = fit_rows(&Computed, None, &Params::new(2), &Silent, &store, None)?;
-/// let rows = store.finish();
-/// assert_eq!(rows[0].label, rows[298].label);
-/// assert_ne!(rows[0].label, rows[299].label);
+/// let fit = OBCut::new(2).fit_source(&Computed)?;
+/// let labels = fit.labels();
+/// assert_eq!(labels[0], labels[298]);
+/// assert_ne!(labels[0], labels[299]);
 /// assert_eq!(fit.model().n_features(), 1);
 /// # Ok::<(), Error>(())
 /// ```

@@ -156,6 +156,7 @@ pub enum Warning {
 
 impl Warning {
     /// Names the columns that the warning is about.
+    #[cfg(feature = "front-ends")]
     pub fn with_names(self, names: &[String]) -> Self {
         match self {
             Self::NarrowColumn { column, name: None, more, share, adjusted } => {
@@ -164,11 +165,6 @@ impl Warning {
             }
             other => other,
         }
-    }
-
-    /// Whether more iterations could improve the result.
-    pub fn is_convergence(&self) -> bool {
-        matches!(self, Self::NotConverged { .. })
     }
 }
 

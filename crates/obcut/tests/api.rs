@@ -4,10 +4,9 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use obcut::large::{InMemory, predict_rows};
 use obcut::{
     CsrRef, DataError, DenseRef, Error, Matrix, Model, ModelError, OBCut, ParamError, Params,
-    RowSource, Silent, fit_rows, synthetic,
+    RowSource, synthetic,
 };
 
 /// The error of a caller, with one variant for all of the library.
@@ -113,9 +112,7 @@ fn a_flag_cancels_a_fit_and_a_prediction() {
     assert!(matches!(stopped.graph(), Err(Error::Cancelled)));
 
     let source = Source { n_rows: 300, short: false };
-    let found = fit_rows(&source, None, &Params::new(3), &stop, &InMemory::new(300), None);
-    assert!(matches!(found, Err(Error::Cancelled)));
-    let found = predict_rows(&model_of_source(), &source, 1, &stop, &InMemory::new(300));
+    let found = OBCut::new(3).observer(&stop).fit_source(&source);
     assert!(matches!(found, Err(Error::Cancelled)));
 }
 
@@ -173,8 +170,7 @@ impl RowSource for Source {
 
 fn model_of_source() -> Model {
     let whole = Source { n_rows: 300, short: false };
-    let params = Params::new(3);
-    fit_rows(&whole, None, &params, &Silent, &InMemory::new(300), None).unwrap().into_model()
+    OBCut::new(3).fit_source(&whole).unwrap().into_model()
 }
 
 #[test]
@@ -183,14 +179,12 @@ fn a_source_that_returns_too_few_rows_is_an_error_for_any_size() {
     for (n_rows, core_rows) in [(300, None), (3_000, Some(500)), (3_000, None)] {
         let params = Params { core_rows, ..Params::new(3) };
         let run = |short| {
-            let (source, store) = (Source { n_rows, short }, InMemory::new(n_rows));
-            let fitted = fit_rows(&source, None, &params, &Silent, &store, None).map(|_| ());
-            let store = InMemory::new(n_rows);
-            (fitted, predict_rows(&model, &source, 0, &Silent, &store))
+            let source = Source { n_rows, short };
+            let fitted = OBCut::from(params.clone()).fit_source(&source);
+            (fitted.map(|fit| fit.labels().len()), model.predict_source(&source))
         };
         let (fitted, predicted) = run(false);
-        fitted.unwrap();
-        predicted.unwrap();
+        assert_eq!((fitted.unwrap(), predicted.unwrap().len()), (n_rows, n_rows));
         let (fitted, predicted) = run(true);
         for error in [fitted.unwrap_err(), predicted.unwrap_err()] {
             let Error::Read { source, .. } = &error else { panic!("{error}") };

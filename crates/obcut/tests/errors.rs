@@ -4,12 +4,12 @@ mod common;
 
 use common::{matrix, random_matrix};
 use obcut::{
-    CutParams, DataError, DenseRef, Error, Init, Model, ModelError, Observer, ParamError, Params,
-    Silent, cut, fit, synthetic,
+    CutParams, DataError, DenseRef, Error, Init, Model, ModelError, OBCut, Observer, ParamError,
+    Params, Silent, cut, synthetic,
 };
 
 fn error(matrix: &obcut::Matrix, weights: Option<&[f64]>, params: &Params) -> Error {
-    fit(&matrix.samples().unwrap(), weights, params, &Silent).expect_err("this cannot be clustered")
+    common::fit(matrix, weights, params).expect_err("this cannot be clustered")
 }
 
 #[test]
@@ -178,11 +178,14 @@ fn an_observer_sees_progress_and_can_cancel() {
     let data = synthetic::mixture(800, 6, 4, 1);
     let samples = data.matrix.samples().unwrap();
     let all = Count { limit: usize::MAX, ..Count::default() };
-    fit(&samples, None, &Params::new(4), &all).unwrap();
+    OBCut::from(Params::new(4)).observer(&all).fit(&samples).unwrap();
     let total = all.reports.into_inner();
     assert!(total > 8, "{total} reports");
     for limit in (1..=total).step_by(total / 25) {
         let some = Count { limit, ..Count::default() };
-        assert!(matches!(fit(&samples, None, &Params::new(4), &some), Err(Error::Cancelled)));
+        assert!(matches!(
+            OBCut::from(Params::new(4)).observer(&some).fit(&samples),
+            Err(Error::Cancelled)
+        ));
     }
 }

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use obcut::large::{self, Next, NoStore, OutOfCoreFit, Partial, Piece, Store, Task};
+use obcut::front_ends::{self, Next, OutOfCoreFit, Partial, Piece, Task};
 use obcut::metrics::{Average, nmi};
 use obcut::{
-    Csr, DataError, DenseRef, Error, Fit, GraphKind, Learn, Matrix, Observer, Params, RowScore,
-    RowSource, Samples, Scale, Silent, fit, fit_rows, synthetic,
+    Csr, DataError, DenseRef, Error, Fit, GraphKind, Learn, Matrix, Model, OBCut, Observer, Params,
+    RowScore, RowSource, Samples, Scale, Silent, Store, StoredFit, synthetic,
 };
 
 /// Rows in memory that are read as if they were not.
@@ -45,6 +45,14 @@ struct Kept {
     labels: Mutex<Vec<u32>>,
     states: Mutex<Vec<(Vec<u8>, Vec<u32>)>>,
     saves: bool,
+    /// The state to continue from.
+    saved: Option<Vec<u8>>,
+}
+
+impl Kept {
+    fn continued(state: &[u8]) -> Self {
+        Self { saved: Some(state.to_vec()), ..Self::default() }
+    }
 }
 
 impl Store for Kept {
@@ -70,6 +78,22 @@ impl Store for Kept {
         self.states.lock().unwrap().push((state.to_vec(), labels));
         Ok(())
     }
+    fn saved(&self) -> Option<&[u8]> {
+        self.saved.as_deref()
+    }
+}
+
+/// Keeps nothing.
+struct NoStore;
+
+impl Store for NoStore {}
+
+fn fit_into(
+    source: &dyn RowSource,
+    params: &Params,
+    store: &dyn Store,
+) -> Result<StoredFit, Error> {
+    OBCut::from(params.clone()).fit_into(source, store)
 }
 
 fn params(k: usize) -> Params {
@@ -95,11 +119,20 @@ fn single(matrix: &Matrix) -> Matrix {
 }
 
 fn fitted(matrix: &Matrix, weights: Option<&[f64]>, params: &Params) -> Fit {
-    fit(&matrix.samples().unwrap(), weights, params, &Silent).unwrap()
+    let mut clusterer = OBCut::from(params.clone());
+    if let Some(weights) = weights {
+        clusterer = clusterer.weights(weights);
+    }
+    clusterer.fit(matrix).unwrap()
 }
 
 /// Runs the passes on pieces that end at the rows given, merged from the last to the first.
-fn by_pieces(matrix: &Matrix, weights: Option<&[f64]>, params: &Params, ends: &[usize]) -> Fit {
+fn by_pieces(
+    matrix: &Matrix,
+    weights: Option<&[f64]>,
+    params: &Params,
+    ends: &[usize],
+) -> (Vec<u32>, Model) {
     let samples = matrix.samples().unwrap();
     let mut large = OutOfCoreFit::new(params, &samples, matrix.n_rows()).unwrap();
     loop {
@@ -129,22 +162,23 @@ fn by_pieces(matrix: &Matrix, weights: Option<&[f64]>, params: &Params, ends: &[
         }
     }
     let found = large.finish().unwrap();
-    let rows = found.model.on(&samples).unwrap().threads(2).rows().unwrap();
-    Fit::from(found).with_rows(rows)
+    (found.model.on(&samples).unwrap().threads(2).labels().unwrap(), found.model)
 }
 
 #[test]
 fn a_table_is_large_by_more_than_twice_a_core_unless_the_core_is_given() {
     let auto = Params::new(10);
-    assert_eq!(large::core_rows(&auto, 512), 131_072);
-    assert!(!large::is_large(&auto, 195_537, 512) && !large::is_large(&auto, 262_144, 32));
-    assert!(large::is_large(&auto, 262_145, 32));
-    assert_eq!(large::core_rows(&auto, 1 << 20), 32_768);
-    assert_eq!(large::core_rows(&Params::new(5000), 32), 500_000);
+    assert_eq!(front_ends::core_rows(&auto, 512), 131_072);
+    assert!(
+        !front_ends::is_large(&auto, 195_537, 512) && !front_ends::is_large(&auto, 262_144, 32)
+    );
+    assert!(front_ends::is_large(&auto, 262_145, 32));
+    assert_eq!(front_ends::core_rows(&auto, 1 << 20), 32_768);
+    assert_eq!(front_ends::core_rows(&Params::new(5000), 32), 500_000);
     let given = Params { core_rows: Some(1000), ..Params::new(10) };
-    assert!(!large::is_large(&given, 1000, 512) && large::is_large(&given, 1001, 512));
+    assert!(!front_ends::is_large(&given, 1000, 512) && front_ends::is_large(&given, 1001, 512));
     let all = Params { core_rows: Some(0), ..Params::new(10) };
-    assert!(!large::is_large(&all, usize::MAX, 512));
+    assert!(!front_ends::is_large(&all, usize::MAX, 512));
 }
 
 #[test]
@@ -162,13 +196,16 @@ fn memory_pieces_files_and_threads_give_the_same_bits() {
             same(&one.labels(), &three.labels());
             assert!(one.model() == three.model());
             let store = Kept::default();
-            let read = fit_rows(&Held(&matrix), None, &params, &Silent, &store, None).unwrap();
+            let read = fit_into(&Held(&matrix), &params, &store).unwrap();
             same(&store.labels.lock().unwrap(), &one.labels());
-            assert!(read.model() == one.model());
-            assert_eq!(read.warnings(), one.warnings());
-            let pieces = by_pieces(&matrix, None, &params, &[1, 700, 701, 5000, 8999, 9000]);
-            same(&pieces.labels(), &one.labels());
-            assert!(pieces.model() == one.model());
+            assert!(read.model == *one.model());
+            assert_eq!(read.warnings, one.warnings());
+            let kept = OBCut::from(params.clone()).fit_source(&Held(&matrix)).unwrap();
+            assert_eq!(kept.rows(), one.rows());
+            let ends = [1, 700, 701, 5000, 8999, 9000];
+            let (labels, model) = by_pieces(&matrix, None, &params, &ends);
+            same(&labels, &one.labels());
+            assert!(model == *one.model());
         }
     }
 }
@@ -180,8 +217,9 @@ fn the_model_repeats_the_labels_and_knows_its_clusters() {
     let samples = data.matrix.samples().unwrap();
     same(&found.labels(), &found.model().on(&samples).unwrap().threads(2).labels().unwrap());
     let store = Kept::default();
-    large::predict_rows(found.model(), &Held(&data.matrix), 2, &Silent, &store).unwrap();
+    front_ends::predict_rows(found.model(), &Held(&data.matrix), 2, &Silent, &store).unwrap();
     same(&store.labels.lock().unwrap(), &found.labels());
+    same(&found.model().predict_source(&Held(&data.matrix)).unwrap(), &found.labels());
     let mut counts = [0; 4];
     let mut sums = [0.0; 4 * 6];
     let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("dense") };
@@ -244,7 +282,7 @@ fn weights_are_copies_and_absent_rows_get_labels() {
     let weighted = fitted(&data.matrix, Some(&weights), &params(3));
     let copied = fitted(&copies, None, &params(3));
     let total: f64 = weights.iter().sum();
-    assert!((weighted.model().cluster_sizes().iter().sum::<f64>() - total).abs() < 1e-6);
+    assert!((weighted.model().info().cluster_sizes.iter().sum::<f64>() - total).abs() < 1e-6);
     let samples = data.matrix.samples().unwrap();
     // Sums are rounded to other grids, so a row on the border may differ.
     let other = copied.model().on(&samples).unwrap().threads(2).labels().unwrap();
@@ -309,24 +347,23 @@ fn every_saved_state_leads_to_the_same_bits() {
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Held(&data.matrix);
     let whole = Kept { saves: true, ..Kept::default() };
-    let expected = fit_rows(&source, None, &params, &Silent, &whole, None).unwrap();
+    let expected = fit_into(&source, &params, &whole).unwrap();
     let states = whole.states.lock().unwrap();
     assert!(states.len() > 10, "{}", states.len());
     for (state, labels) in states.iter().step_by(3) {
-        let rest = Kept { labels: Mutex::new(labels.clone()), ..Kept::default() };
-        let found = fit_rows(&source, None, &params, &Silent, &rest, Some(state)).unwrap();
-        assert!(found.model() == expected.model());
+        let rest = Kept { labels: Mutex::new(labels.clone()), ..Kept::continued(state) };
+        let found = fit_into(&source, &params, &rest).unwrap();
+        assert!(found.model == expected.model);
         same(&rest.labels.lock().unwrap(), &whole.labels.lock().unwrap());
     }
     let (state, _) = &states[0];
     let other = Params { seed: 1, ..params.clone() };
-    let error = fit_rows(&source, None, &other, &Silent, &NoStore, Some(state)).unwrap_err();
+    let error = fit_into(&source, &other, &Kept::continued(state)).unwrap_err();
     assert!(error.to_string().contains("other parameters"), "{error}");
-    let refused =
-        |state: &[u8]| match fit_rows(&source, None, &params, &Silent, &NoStore, Some(state)) {
-            Err(Error::State(error)) => error.to_string(),
-            other => panic!("{other:?}"),
-        };
+    let refused = |state: &[u8]| match fit_into(&source, &params, &Kept::continued(state)) {
+        Err(Error::State(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
     for (state, _) in [&states[0], &states[states.len() / 2], &states[states.len() - 1]] {
         assert!(refused(&state[..state.len() / 2]).contains("damaged"));
         for step in 0..40 {
@@ -372,19 +409,19 @@ fn rows_that_change_in_any_pass_end_the_run() {
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = |limit| Replaced { rows: Held(&data.matrix), readings: 0.into(), limit };
     let honest = source(usize::MAX);
-    let found = fit_rows(&honest, None, &params, &Silent, &NoStore, None).unwrap();
+    let found = fit_into(&honest, &params, &NoStore).unwrap();
     let readings = honest.readings.into_inner();
     assert!(readings > 5, "{readings}");
     for limit in [1, 2, readings / 2, readings - 1, readings] {
-        let error = fit_rows(&source(limit), None, &params, &Silent, &NoStore, None).unwrap_err();
+        let error = fit_into(&source(limit), &params, &NoStore).unwrap_err();
         assert!(matches!(error, Error::Changed { .. }), "{limit}: {error}");
     }
     let changes = source(2);
-    let error = large::predict_rows(found.model(), &changes, 1, &Silent, &NoStore).unwrap_err();
+    let error = front_ends::predict_rows(&found.model, &changes, 1, &Silent, &NoStore).unwrap_err();
     assert!(matches!(error, Error::Changed { .. }), "{error}");
     // A small table is read whole.
     let params = Params { core_rows: None, ..params };
-    let error = fit_rows(&source(1), None, &params, &Silent, &NoStore, None).unwrap_err();
+    let error = fit_into(&source(1), &params, &NoStore).unwrap_err();
     assert!(matches!(error, Error::Changed { .. }), "{error}");
 }
 
@@ -402,23 +439,23 @@ fn a_cancelled_fit_goes_on_from_what_it_saved() {
     let data = synthetic::blobs(60_000, 60, 3, 0.3, 9);
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Held(&data.matrix);
-    let expected = fit_rows(&source, None, &params, &Silent, &NoStore, None).unwrap();
-    let store = Kept { saves: true, ..Kept::default() };
-    let mut state: Option<Vec<u8>> = None;
+    let expected = fit_into(&source, &params, &NoStore).unwrap();
+    let mut store = Kept { saves: true, ..Kept::default() };
     let mut patience = 5;
     let found = loop {
         let stop = StopAt(AtomicUsize::new(patience));
-        match fit_rows(&source, None, &params, &stop, &store, state.as_deref()) {
+        match OBCut::from(params.clone()).observer(&stop).fit_into(&source, &store) {
             Ok(found) => break found,
             Err(Error::Cancelled) => {
-                state = store.states.lock().unwrap().last().map(|s| s.0.clone());
+                let last = store.states.lock().unwrap().last().map(|s| s.0.clone());
+                store.saved = last;
                 patience = patience * 3 / 2;
             }
             Err(other) => panic!("{other}"),
         }
     };
     assert!(patience > 5);
-    assert!(found.model() == expected.model());
+    assert!(found.model == expected.model);
 }
 
 #[test]
@@ -431,7 +468,11 @@ fn what_cannot_be_used_is_named_by_its_row() {
         Matrix::Dense64 { values, n_rows: 5000, n_cols: 3 }
     };
     let run = |matrix: &Matrix, weights: Option<&[f64]>| {
-        fit_rows(&Held(matrix), weights, &params(3), &Silent, &NoStore, None).unwrap_err()
+        let mut clusterer = OBCut::from(params(3));
+        if let Some(weights) = weights {
+            clusterer = clusterer.weights(weights);
+        }
+        clusterer.fit_into(&Held(matrix), &NoStore).unwrap_err()
     };
     match run(&with(3 * 4321 + 2, f64::NAN), None) {
         Error::Data(DataError::NotFinite { row: 4321, col: 2, count: 1, .. }) => {}
@@ -457,7 +498,7 @@ fn what_cannot_be_used_is_named_by_its_row() {
         }
     }
     let few = Params { core_rows: Some(2), ..params(3) };
-    let error = fit_rows(&Held(&data.matrix), None, &few, &Silent, &NoStore, None);
+    let error = fit_into(&Held(&data.matrix), &few, &NoStore);
     assert!(error.unwrap_err().to_string().contains("`core_rows` is 2"));
     let equal = Matrix::Dense64 { values: vec![1.0; 15_000], n_rows: 5000, n_cols: 3 };
     match run(&equal, None) {
@@ -466,7 +507,7 @@ fn what_cannot_be_used_is_named_by_its_row() {
     }
     let model = fitted(&data.matrix, None, &params(3)).into_model();
     let broken = with(3 * 4321 + 2, f64::NAN);
-    match large::predict_rows(&model, &Held(&broken), 2, &Silent, &NoStore).unwrap_err() {
+    match front_ends::predict_rows(&model, &Held(&broken), 2, &Silent, &NoStore).unwrap_err() {
         Error::Data(DataError::NotFinite { row: 4321, col: 2, .. }) => {}
         other => panic!("{other}"),
     }
@@ -498,7 +539,7 @@ fn a_source_that_fails_ends_the_fit() {
     let data = synthetic::blobs(90_000, 60, 3, 0.3, 9);
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Broken(Held(&data.matrix));
-    let error = fit_rows(&source, None, &params, &Silent, &NoStore, None).unwrap_err();
+    let error = fit_into(&source, &params, &NoStore).unwrap_err();
     let cause = std::error::Error::source(&error).expect("what the source said");
     assert!(cause.to_string().contains("the disk is gone"), "{cause}");
 }
@@ -507,11 +548,11 @@ fn a_source_that_fails_ends_the_fit() {
 fn a_small_table_is_read_whole() {
     let data = synthetic::blobs(1000, 3, 3, 0.1, 5);
     let store = Kept::default();
-    let found = fit_rows(&Held(&data.matrix), None, &params(3), &Silent, &store, None).unwrap();
+    let found = fit_into(&Held(&data.matrix), &params(3), &store).unwrap();
     let whole = fitted(&data.matrix, None, &params(3));
     same(&store.labels.lock().unwrap(), &whole.labels());
-    assert!(found.model() == whole.model());
-    assert!(found.trace().large.is_none());
+    assert!(found.model == *whole.model());
+    assert!(found.trace.large.is_none());
     let empty: Samples<'_> = DenseRef::<f64>::new(&[], 0, 3).unwrap().into();
     assert!(OutOfCoreFit::new(&params(3), &empty, 0).is_err());
 }

@@ -1,7 +1,7 @@
 //! The table of parameters: names, ranges, words, and the serialized form.
 
-use obcut::params::{Kind, Parameter};
-use obcut::{Error, GraphKind, Init, Noise, ParamError, Params, Silent, fit, synthetic};
+use obcut::front_ends::{Kind, PARAMETERS, Parameter, parameter};
+use obcut::{Error, GraphKind, Init, Noise, OBCut, ParamError, Params, synthetic};
 use serde_json::{Value, json};
 
 #[test]
@@ -45,7 +45,7 @@ fn words_stand_for_what_is_kept() {
     let mut params = Params::paper(3);
     for (name, word) in [("n_anchors", "auto"), ("rows_per_anchor", "all"), ("core_rows", "all")] {
         params.set(name, &word.into()).unwrap();
-        assert_eq!(Params::parameter(name).unwrap().shown(&params), Value::from(word), "{name}");
+        assert_eq!(parameter(name).unwrap().shown(&params), Value::from(word), "{name}");
     }
     assert_eq!((params.n_anchors, params.rows_per_anchor, params.core_rows), (None, None, Some(0)));
     params.set("n_clusters", &"auto".into()).unwrap();
@@ -84,7 +84,7 @@ fn every_parameter_refuses_what_is_out_of_its_range() {
     let words = |p: &Parameter, v: &Value| {
         p.words.iter().any(|w| v == w.name) || (v == 0 && p.name == "core_rows")
     };
-    for parameter in Params::TABLE {
+    for parameter in PARAMETERS {
         for value in outside(parameter).into_iter().filter(|value| !words(parameter, value)) {
             let error = Params::new(3).set(parameter.name, &value).unwrap_err();
             let text = error.to_string();
@@ -95,7 +95,7 @@ fn every_parameter_refuses_what_is_out_of_its_range() {
 
 #[test]
 fn every_choice_and_word_is_accepted_as_it_is_typed() {
-    for parameter in Params::TABLE {
+    for parameter in PARAMETERS {
         for name in parameter.names() {
             let value = parameter.parse(name).unwrap();
             Params::new(3).set(parameter.name, &value).unwrap();
@@ -105,13 +105,20 @@ fn every_choice_and_word_is_accepted_as_it_is_typed() {
 
 #[test]
 fn the_table_covers_every_field_once() {
-    let mut names: Vec<&str> = Params::TABLE.iter().map(|parameter| parameter.name).collect();
+    let mut names: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
     names.sort_unstable();
     let with_arrays = Params { anchors: Some(vec![1.0]), ..Params::new(3) };
-    let mut fields: Vec<String> = with_arrays.to_json().into_iter().map(|(name, _)| name).collect();
+    let mut fields: Vec<String> = serde_json::to_value(&with_arrays)
+        .unwrap()
+        .as_object()
+        .unwrap()
+        .clone()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     fields.sort_unstable();
     assert_eq!(names, fields);
-    let listed = Params::TABLE.iter().filter(|parameter| !parameter.option.is_empty());
+    let listed = PARAMETERS.iter().filter(|parameter| !parameter.option.is_empty());
     for parameter in listed {
         assert!(
             !parameter.summary().is_empty() && parameter.summary().len() < 120,
@@ -126,6 +133,6 @@ fn the_table_covers_every_field_once() {
 fn a_fit_checks_the_ranges_of_the_table() {
     let data = synthetic::blobs(50, 2, 2, 1.0, 1);
     let params = Params { balance: 1.5, graph: GraphKind::Distance, ..Params::new(2) };
-    let error = fit(&data.matrix.samples().unwrap(), None, &params, &Silent).unwrap_err();
+    let error = OBCut::from(params.clone()).fit(&data.matrix.samples().unwrap()).unwrap_err();
     assert!(matches!(error, Error::Params(ParamError::Range { name: "balance", .. })), "{error}");
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Numbers, fit_ok, matrix, random_matrix, values};
-use obcut::params::Named;
+use obcut::Named;
 use obcut::{DataError, Error, GraphKind, Learn, Matrix, Model, Params, Scale, synthetic};
 
 fn assert_as_in_a_batch(model: &Model, rows: &[f64], about: &str) {

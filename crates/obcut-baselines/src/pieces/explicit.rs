@@ -4,7 +4,8 @@
 //! are left singular vectors of D^-1/2 Φ. The N × N graph is never built: features are computed again for
 //! every block of rows, and products go to the smaller Gram matrix, or to none when both are large.
 
-use obcut::{DenseRef, Error, Run, Samples};
+use crate::Run;
+use obcut::{DenseRef, Error, Samples};
 use obcut_core::linalg::eigen;
 use obcut_core::linalg::factor::symmetric_eigen;
 use obcut_core::linalg::gemm::{Real, times};
@@ -59,7 +60,7 @@ impl Precision for f64 {
 
 /// What is asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Task {
+pub(crate) struct CutTask {
     /// Eigenvectors.
     pub count: usize,
     /// Least degree.
@@ -115,12 +116,12 @@ pub(crate) fn memory(n: usize, width: usize, count: usize, run: &Run) -> f64 {
 /// The leading eigenvectors of the normalized graph.
 pub(crate) fn cut<T: Precision>(
     features: &impl Features,
-    task: Task,
+    task: CutTask,
     context: &Context<'_>,
 ) -> Result<Cut<T>, Error> {
     let (n, width) = (features.n(), features.width());
     let sum = total::<T>(features, context)?;
-    let task = Task { count: task.count.min(n).min(width), ..task };
+    let task = CutTask { count: task.count.min(n).min(width), ..task };
     match side(n, width) {
         Side::Rows => {
             let degrees = degrees::<T>(features, &sum, task.floor, context)?;
@@ -141,7 +142,7 @@ pub(crate) fn cut<T: Precision>(
             let degrees = degrees::<T>(features, &sum, task.floor, context)?;
             let apply =
                 |x: &[f64], count: usize| product::<T>(features, &degrees, x, count, context);
-            let Task { count, stream, solver, .. } = task;
+            let CutTask { count, stream, solver, .. } = task;
             let found = match solver {
                 Solver::Svd => eigen::largest_of(width, count, stream, || context.check(), apply)?,
                 Solver::Stiefel => ascend(width, count, stream, || context.check(), apply)?,
@@ -155,10 +156,10 @@ pub(crate) fn cut<T: Precision>(
 fn leading(
     matrix: &[f64],
     n: usize,
-    task: Task,
+    task: CutTask,
     context: &Context<'_>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let Task { count, stream, solver, .. } = task;
+    let CutTask { count, stream, solver, .. } = task;
     match solver {
         Solver::Svd if n <= WHOLE => {
             let (values, vectors) = symmetric_eigen(matrix, n)?;
@@ -231,8 +232,8 @@ mod tests {
     use crate::pieces::features::tests::given;
     use obcut::Silent;
 
-    fn task(count: usize, solver: Solver) -> Task {
-        Task { count, floor: 0.0, solver, stream: Stream::new(1) }
+    fn task(count: usize, solver: Solver) -> CutTask {
+        CutTask { count, floor: 0.0, solver, stream: Stream::new(1) }
     }
 
     #[test]

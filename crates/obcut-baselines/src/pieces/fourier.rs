@@ -189,7 +189,7 @@ impl Features for Fourier<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pieces::explicit::{self, Solver, Task};
+    use crate::pieces::explicit::{self, CutTask, Solver};
     use crate::pieces::normal::normal;
     use crate::testing::{near, subset, with_job};
     use obcut::Scale;
@@ -258,7 +258,7 @@ mod tests {
                 assert!((found / error - 1.0).abs() < 0.25, "{features}: {found}");
             }
             let (solver, stream) = (Solver::Svd, job.stream);
-            let task = Task { count: 10, floor: 1.0, solver, stream };
+            let task = CutTask { count: 10, floor: 1.0, solver, stream };
             let cut = explicit::cut::<f64>(&plain(job, 4000, sigma), task, job.context)?;
             assert!(cut.values.iter().zip(expected).all(|(a, b)| near(*a, b, 0.2)));
             assert!(near(cut.values[0], 1.0, 1e-9));

@@ -8,7 +8,7 @@ use obcut::Error;
 use obcut_core::parallel::Context;
 use obcut_core::table::Table;
 
-use obcut_core::knn::{self, Measure, Neighbor};
+use obcut_core::knn::{self, DistanceMeasure, Neighbor};
 
 /// Neighbors that are looked up first.
 const FIRST: usize = 64;
@@ -90,7 +90,7 @@ impl Natural {
     /// farther away. A core stays one: none is nearer to it than itself.
     pub fn local_cores(&self, table: &Table<'_>, context: &Context<'_>) -> Result<Vec<u32>, Error> {
         let mut core: Vec<Option<(u32, f64)>> = vec![None; self.density.len()];
-        let mut measure = Measure::new(table);
+        let mut measure = DistanceMeasure::new(table);
         for (step, p) in self.by_density().into_iter().enumerate() {
             if step % 256 == 0 {
                 context.check()?;
@@ -221,7 +221,7 @@ mod tests {
         let matrix = obcut::Matrix::Dense64 { values, n_rows: 300, n_cols: 2 };
         with_job(&matrix, 3, Scale::None, true, |job| {
             let natural = Natural::find(job.table, job.context)?;
-            let mut measure = Measure::new(job.table);
+            let mut measure = DistanceMeasure::new(job.table);
             let mut core: Vec<Option<usize>> = vec![None; 300];
             for p in natural.by_density() {
                 let count = natural.popularity[p as usize] as usize;

@@ -32,7 +32,7 @@ const PANEL: usize = 64;
 const ROUNDING: f64 = 1e-12;
 
 /// The rows, and all that the steps need.
-pub(crate) struct Problem {
+pub(crate) struct AdmmProblem {
     n: usize,
     q: usize,
     variant: Variant,
@@ -68,7 +68,7 @@ pub(crate) struct Solution {
     pub violation: f64,
 }
 
-impl Problem {
+impl AdmmProblem {
     /// Rows (N × d), the variant and alpha.
     pub fn new(
         mut x: Vec<f64>,

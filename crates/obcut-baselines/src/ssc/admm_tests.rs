@@ -1,7 +1,7 @@
 use super::*;
 use crate::pieces::rows::filled;
 use crate::testing::{near, planes, subset, with_job};
-use obcut::params::Named;
+use obcut::Named;
 use obcut::{Matrix, Scale, Silent};
 use obcut_core::linalg::factor::symmetric_eigen;
 use obcut_core::random::Stream;
@@ -13,10 +13,10 @@ fn solved(
     scale: Scale,
     variant: Variant,
     alpha: f64,
-) -> (Problem, Solution, Rows) {
+) -> (AdmmProblem, Solution, Rows) {
     with_job(matrix, 3, scale, false, |job| {
         let x = filled(job.table, job.context)?;
-        let problem = Problem::new(x, job.n, job.d, variant, alpha, job.context)?;
+        let problem = AdmmProblem::new(x, job.n, job.d, variant, alpha, job.context)?;
         let max_iter = if variant == Variant::Outlier { 149 } else { 199 };
         let solution = problem.solve(2e-4, max_iter, job.context)?;
         let rows = solution.coefficients(job.context)?;
@@ -157,7 +157,7 @@ fn the_updates_equal_the_published_ones_word_by_word() {
     for (n, d, unit) in [(70, 5, 1.0), (9, 14, 300.0)] {
         let y: Vec<f64> = Stream::new(8).values(n * d).iter().map(|v| v * unit).collect();
         for &variant in Variant::ALL {
-            let problem = Problem::new(y.clone(), n, d, variant, 30.0, &context).unwrap();
+            let problem = AdmmProblem::new(y.clone(), n, d, variant, 30.0, &context).unwrap();
             let solution = problem.solve(0.0, 7, &context).unwrap();
             assert_eq!(solution.updates, 7);
             let mut found = vec![0.0; n * n];

@@ -15,8 +15,8 @@ use obcut_core::linalg::simd::{axpy, dot, vectorised};
 use obcut_core::parallel::Context;
 use obcut_core::table::Table;
 
-use super::Form;
-use super::tiles::{Columns, Probe, Tile};
+use super::WeightForm;
+use super::tiles::{Probe, Tile, TileColumns};
 use obcut_core::knn::stretches::stretches;
 
 /// Rows in a group at least, where rows are long.
@@ -37,7 +37,7 @@ pub(crate) struct Pursuit<'a> {
     pub table: &'a Table<'a>,
     pub sparsity: usize,
     pub threshold: f64,
-    pub form: Form,
+    pub form: WeightForm,
 }
 
 /// Lengths of the rows, in several forms.
@@ -52,7 +52,7 @@ struct Lengths {
 }
 
 /// One row's search.
-struct Search {
+struct AtomSearch {
     row: usize,
     /// Of the row, scaled.
     residual: Vec<f64>,
@@ -103,7 +103,7 @@ impl Pursuit<'_> {
             self.table.squared_norms(range, out);
             out.iter_mut().for_each(|v| *v = if *v > 0.0 { 1.0 / v.sqrt() } else { 0.0 });
         })?;
-        let scale = if self.form == Form::Matlab { unit.clone() } else { vec![1.0; n] };
+        let scale = if self.form == WeightForm::Matlab { unit.clone() } else { vec![1.0; n] };
         let length = |(s, u): (&f64, &f64)| if *u > 0.0 { s / u } else { 0.0 };
         let scaled: Vec<f64> = scale.iter().zip(&unit).map(length).collect();
         let largest = scaled.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -126,11 +126,11 @@ impl Pursuit<'_> {
         let mut searches = context
             .each(rows.len(), |i| self.search(rows[i] as usize, lengths.scale[rows[i] as usize]))?;
         let mut tiles: Vec<Tile> = (0..n).step_by(BLOCK).map(Tile::new).collect();
-        let (mut columns, mut new, mut late) = (Columns::default(), Vec::new(), Vec::new());
+        let (mut columns, mut new, mut late) = (TileColumns::default(), Vec::new(), Vec::new());
         rows.iter().for_each(|&row| columns.expect(row, &mut new));
         for round in 1..=self.sparsity {
             let points = self.points(&new, lengths);
-            let mut active: Vec<(Probe, &mut Search)> = searches
+            let mut active: Vec<(Probe, &mut AtomSearch)> = searches
                 .iter_mut()
                 .filter(|s| !s.done)
                 .map(|s| (s.probe(&columns, lengths, rounding(&points, self.table.d())), s))
@@ -173,14 +173,14 @@ impl Pursuit<'_> {
         Ok(late)
     }
 
-    fn search(&self, row: usize, scale: f64) -> Search {
+    fn search(&self, row: usize, scale: f64) -> AtomSearch {
         let residual = self.scaled_row(row, scale);
         let length = dot(&residual, &residual).sqrt();
         let limit = match self.form {
-            Form::Matlab => self.threshold,
-            Form::Python => self.threshold * length,
+            WeightForm::Matlab => self.threshold,
+            WeightForm::Python => self.threshold * length,
         };
-        Search {
+        AtomSearch {
             row,
             residual,
             limit,
@@ -209,7 +209,7 @@ impl Pursuit<'_> {
     /// are orthogonal to it.
     fn most_correlated(
         &self,
-        search: &Search,
+        search: &AtomSearch,
         (probe, p): (&Probe, usize),
         tiles: &[Tile],
         lengths: &Lengths,
@@ -239,7 +239,7 @@ impl Pursuit<'_> {
     }
 
     /// Adds a row to the support, unless it is in its span.
-    fn take(&self, search: &mut Search, atom: u32, scale: f64) {
+    fn take(&self, search: &mut AtomSearch, atom: u32, scale: f64) {
         let new = self.scaled_row(atom as usize, scale);
         vectorised(
             #[inline(always)]
@@ -268,7 +268,7 @@ fn rounding(points: &Points, d: usize) -> f64 {
     (terms + STEPS) as f64 * ROUNDING
 }
 
-impl Search {
+impl AtomSearch {
     #[inline(always)]
     fn take(&mut self, mut new: Vec<f64>, atom: u32) {
         let length = dot(&new, &new).sqrt();
@@ -310,7 +310,7 @@ impl Search {
     }
 
     /// The residual over the length of the row, as a sum of columns.
-    fn probe(&self, columns: &Columns, lengths: &Lengths, rounding: f64) -> Probe {
+    fn probe(&self, columns: &TileColumns, lengths: &Lengths, rounding: f64) -> Probe {
         let own = lengths.scaled[self.row];
         let factors = self.solve().into_iter().zip(&self.support);
         let factors = factors.map(|(c, &j)| (j, -c * lengths.scaled[j as usize] / own));

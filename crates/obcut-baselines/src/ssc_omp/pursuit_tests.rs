@@ -4,7 +4,7 @@ use obcut::{Csr, Matrix, Scale};
 use obcut_core::linalg::factor::solve_definite;
 use obcut_core::random::Stream;
 
-fn found(matrix: &Matrix, scale: Scale, sparsity: usize, form: Form) -> Graph {
+fn found(matrix: &Matrix, scale: Scale, sparsity: usize, form: WeightForm) -> Graph {
     with_job(matrix, 3, scale, false, |job| {
         Pursuit { table: job.table, sparsity, threshold: 1e-6, form }.coefficients(job.context)
     })
@@ -26,7 +26,7 @@ fn across(graph: &Graph, classes: &[u32]) -> f64 {
 fn three_planes_give_the_figures_of_the_published_program() {
     let planes_of: Vec<u32> = (0..60).map(|i| i / 20).collect();
     for sparsity in [2, 5] {
-        for form in [Form::Matlab, Form::Python] {
+        for form in [WeightForm::Matlab, WeightForm::Python] {
             let graph = found(&planes(), Scale::None, sparsity, form);
             assert_eq!(graph.columns.len(), 120, "every residual vanishes after two");
             let sum: f64 = graph.values.iter().map(|v| v.abs()).sum();
@@ -46,7 +46,7 @@ fn three_planes_give_the_figures_of_the_published_program() {
 fn digits_and_letters_give_the_figures_of_the_published_program() {
     for (name, step, per_row, part) in [("PenDigits", 16, 5.0, 29.8), ("LR", 10, 4.908, 39.97)] {
         let Some((matrix, classes)) = subset(name, step) else { return };
-        let graph = found(&matrix, Scale::UnitRows, 5, Form::Matlab);
+        let graph = found(&matrix, Scale::UnitRows, 5, WeightForm::Matlab);
         let count = graph.columns.len() as f64 / classes.len() as f64;
         assert!((count - per_row).abs() < 1e-3, "{name}: {count}");
         let across = across(&graph, &classes);
@@ -55,10 +55,10 @@ fn digits_and_letters_give_the_figures_of_the_published_program() {
 }
 
 /// The published steps, one row at a time, with the least squares solved anew.
-fn twin(x: &[f64], n: usize, d: usize, sparsity: usize, form: Form) -> Vec<Vec<(u32, f64)>> {
+fn twin(x: &[f64], n: usize, d: usize, sparsity: usize, form: WeightForm) -> Vec<Vec<(u32, f64)>> {
     let row = |i: usize| &x[i * d..(i + 1) * d];
     let length = |i: usize| dot(row(i), row(i)).sqrt();
-    let unit = |i: usize| if form == Form::Matlab { 1.0 / length(i) } else { 1.0 };
+    let unit = |i: usize| if form == WeightForm::Matlab { 1.0 / length(i) } else { 1.0 };
     let solve = |i: usize, support: &[u32]| {
         let s = support.len();
         let at = |a: usize| row(support[a] as usize);
@@ -69,7 +69,7 @@ fn twin(x: &[f64], n: usize, d: usize, sparsity: usize, form: Form) -> Vec<Vec<(
     let one = |i: usize| {
         let mut support: Vec<u32> = Vec::new();
         let mut residual: Vec<f64> = row(i).iter().map(|v| v * unit(i)).collect();
-        let limit = if form == Form::Matlab { 1e-6 } else { 1e-6 * length(i) };
+        let limit = if form == WeightForm::Matlab { 1e-6 } else { 1e-6 * length(i) };
         while support.len() < sparsity && (support.is_empty() || dot(&residual, &residual) >= limit)
         {
             let size = |j: usize| (dot(row(j), &residual) * unit(j)).abs();
@@ -102,7 +102,7 @@ fn the_groups_find_what_single_searches_find_in_every_kind_of_table() {
         sparse.offsets.push(sparse.columns.len() as i64);
     }
     let dense = Matrix::Dense64 { values: values.clone(), n_rows: n, n_cols: d };
-    for form in [Form::Matlab, Form::Python] {
+    for form in [WeightForm::Matlab, WeightForm::Python] {
         let plain = twin(&values, n, d, 4, form);
         for matrix in [&dense, &Matrix::Sparse64(sparse.clone())] {
             let graph = found(matrix, Scale::None, 4, form);
@@ -122,7 +122,7 @@ fn twins_zero_rows_and_orthogonal_rows_end_the_search() {
     let values =
         vec![1.0, 2.0, 0.0, 0.0, 2.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0];
     let matrix = Matrix::Dense64 { values, n_rows: 4, n_cols: 4 };
-    for form in [Form::Matlab, Form::Python] {
+    for form in [WeightForm::Matlab, WeightForm::Python] {
         let graph = found(&matrix, Scale::None, 3, form);
         assert_eq!(graph.offsets, [0, 1, 2, 2, 2]);
         assert_eq!(graph.columns, [1, 0]);
@@ -146,10 +146,10 @@ fn groups_fit_their_share_of_memory() {
 #[test]
 fn rows_that_find_no_column_are_late_and_not_lost() {
     let matrix = Matrix::Dense64 { values: Stream::new(8).values(90 * 6), n_rows: 90, n_cols: 6 };
-    let whole = found(&matrix, Scale::None, 4, Form::Matlab);
+    let whole = found(&matrix, Scale::None, 4, WeightForm::Matlab);
     with_job(&matrix, 3, Scale::None, false, |job| {
         let pursuit =
-            Pursuit { table: job.table, sparsity: 4, threshold: 1e-6, form: Form::Matlab };
+            Pursuit { table: job.table, sparsity: 4, threshold: 1e-6, form: WeightForm::Matlab };
         let lengths = pursuit.lengths(job.context)?;
         let rows: Vec<u32> = (0..90).step_by(9).collect();
         let mut found = vec![(Vec::new(), Vec::new()); 90];

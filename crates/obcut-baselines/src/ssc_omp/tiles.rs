@@ -17,7 +17,7 @@ pub(super) struct Probe {
 
 /// Where the columns of rows are: in which panel, at which place.
 #[derive(Default)]
-pub(super) struct Columns {
+pub(super) struct TileColumns {
     pub place: HashMap<u32, (usize, usize)>,
     pub n_panels: usize,
 }
@@ -31,7 +31,7 @@ pub(super) struct Tile {
     pub tops: Vec<f32>,
 }
 
-impl Columns {
+impl TileColumns {
     /// Finds a place for the column of a row in the next panel, unless it has one.
     pub fn expect(&mut self, row: u32, panel: &mut Vec<u32>) {
         self.place.entry(row).or_insert_with(|| {

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use obcut::metrics::Scores;
-use obcut::{Fit, Params, Silent, fit};
+use obcut::{Fit, OBCut, Params};
 use obcut_bench::data::LabelledData;
 use obcut_bench::summary::mean_and_deviation;
 use serde::Serialize;
@@ -126,7 +126,7 @@ impl Harness {
     pub fn fit(&self, data: &LabelledData, params: &Params) -> Result<Timed, String> {
         let samples = data.matrix.samples().map_err(|error| error.to_string())?;
         let clock = Instant::now();
-        let fit = fit(&samples, None, params, &Silent).map_err(|error| error.to_string())?;
+        let fit = OBCut::from(params.clone()).fit(&samples).map_err(|error| error.to_string())?;
         Ok(Timed { fit, seconds: clock.elapsed().as_secs_f64() })
     }
 
@@ -157,7 +157,7 @@ impl Harness {
         let k = fit.model().n_clusters();
         // The candidate that was kept; its anchors may be those of another graph.
         let kept = fit.model().explanation().tried.iter().find(|tried| tried.kept);
-        let graph = kept.map_or_else(|| fit.model().graph(), |tried| tried.graph.clone());
+        let graph = kept.map_or_else(|| fit.model().info().graph, |tried| tried.graph.clone());
         let Scores { nmi, acc, purity, ari } = scores;
         let record = Record {
             table,

@@ -68,9 +68,11 @@ impl Options {
 
     /// The settings of a fit: those given, one seed, and the number of threads.
     pub fn params(&self, base: Params, seed: u64) -> Result<Params, String> {
-        let settings = self.settings.iter().map(|(name, value)| (name.as_str(), value));
-        let base = Params { seed, threads: self.threads, ..base };
-        base.with_settings(settings).map_err(|error| error.to_string())
+        let mut params = Params { seed, threads: self.threads, ..base };
+        for (name, value) in &self.settings {
+            params.set(name, value).map_err(|error| error.to_string())?;
+        }
+        Ok(params)
     }
 }
 

@@ -9,8 +9,8 @@ use obcut_cli::interrupt;
 use obcut_report::number::{fixed, significant};
 
 use crate::runner::Standing;
-use crate::summary::{Metric, ScoreCell};
-use crate::{RunWatch, Summary};
+use crate::summary::{ScoreCell, ScoreKind};
+use crate::{RunWatch, SuiteSummary};
 
 /// Methods in lines, data sets in columns, for a terminal.
 pub struct PrintedTable {
@@ -20,7 +20,11 @@ pub struct PrintedTable {
 }
 
 impl PrintedTable {
-    fn new(summary: &Summary, corner: &'static str, text: impl Fn(&ScoreCell) -> String) -> Self {
+    fn new(
+        summary: &SuiteSummary,
+        corner: &'static str,
+        text: impl Fn(&ScoreCell) -> String,
+    ) -> Self {
         let lines = summary.methods.iter().enumerate().map(|(m, method)| {
             let cells = summary.cells.iter();
             let cells = cells.map(|row| row[m].as_ref().map_or("".into(), &text)).collect();
@@ -34,15 +38,15 @@ impl PrintedTable {
     }
 
     /// Mean NMI.
-    pub fn nmi(summary: &Summary) -> Self {
+    pub fn nmi(summary: &SuiteSummary) -> Self {
         Self::new(summary, "NMI %", |cell| match cell {
-            ScoreCell::Scored(scored) => fixed(scored.score(Metric::Nmi).0, 1),
+            ScoreCell::Scored(scored) => fixed(scored.score(ScoreKind::Nmi).0, 1),
             ScoreCell::NotAvailable(_) => "N/A".into(),
         })
     }
 
     /// Mean seconds.
-    pub fn seconds(summary: &Summary) -> Self {
+    pub fn seconds(summary: &SuiteSummary) -> Self {
         Self::new(summary, "seconds", |cell| match cell {
             ScoreCell::Scored(scored) => significant(scored.seconds(), 3),
             ScoreCell::NotAvailable(_) => "N/A".into(),

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-use obcut::params::{Group, Kind};
-use obcut::{Init, Learn, ParamError, Params, Run};
+use obcut::front_ends::{Group, Kind};
+use obcut::{Init, Learn, ParamError, Params};
 use obcut_baselines::Method;
+use obcut_baselines::Run;
 use obcut_data::{LoadOptions, Source};
 use serde_json::Value;
 
 use super::METHOD;
 use super::settings::SettingArgs;
-use super::values::{Clusters, clusters, method};
+use super::values::{ClusterCount, clusters, method};
 use crate::failure::CliError;
 
 /// Options that define how rows are clustered.
@@ -21,7 +22,7 @@ pub struct MethodArgs {
     /// Number of clusters; 'auto' or a range like 5-30 chooses it from the data
     #[arg(short = 'k', long = "clusters", value_name = "K", help_heading = METHOD)]
     #[arg(value_parser = clusters, allow_negative_numbers = true)]
-    pub n_clusters: Clusters,
+    pub n_clusters: ClusterCount,
     /// Another method to cluster with; 'obcut methods' lists them [default: obcut]
     #[arg(long, value_name = "NAME", value_parser = method(), help_heading = METHOD)]
     method: Option<Method>,
@@ -41,9 +42,9 @@ impl MethodArgs {
     /// The parameters: the preset, overridden by the options. Reads the files that the options name.
     pub fn params(&self) -> anyhow::Result<Params> {
         let (n_clusters, k_range) = match self.n_clusters {
-            Clusters::Given(k) => (k, None),
+            ClusterCount::Given(k) => (k, None),
             // The number that is chosen replaces this one.
-            Clusters::Choose(low, high) => (low, Some((low, high))),
+            ClusterCount::Choose(low, high) => (low, Some((low, high))),
         };
         if n_clusters == 0 {
             // Checked before the table is read, which may take minutes.

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use obcut::Params;
-use obcut::params::{Choice, Group, Kind, Parameter, spell};
+use obcut::front_ends::{Choice, Group, Kind, PARAMETERS, Parameter, spell};
 use serde_json::Value;
 
 use super::vocabulary::Options;
@@ -32,7 +32,7 @@ impl SettingArgs {
 
 /// The parameters with options, in the order of the help.
 fn listed() -> impl Iterator<Item = &'static Parameter> {
-    let mut listed: Vec<&Parameter> = (Params::TABLE.iter())
+    let mut listed: Vec<&Parameter> = (PARAMETERS.iter())
         .filter(|parameter| parameter.group != Group::Hidden)
         .filter(|parameter| !ELSEWHERE.contains(&parameter.name))
         .collect();

@@ -1,7 +1,7 @@
 //! Parsers of single values.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use obcut::params::Named;
+use obcut::Named;
 
 use obcut_baselines::Method;
 use obcut_data::Format;
@@ -23,7 +23,7 @@ pub fn format() -> impl TypedValueParser<Value = Format> {
 
 /// The number of clusters, or a range to choose it from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clusters {
+pub enum ClusterCount {
     /// A fixed number.
     Given(usize),
     /// The best number in a range. Without an upper bound, the bound depends on the number of rows.
@@ -31,9 +31,9 @@ pub enum Clusters {
 }
 
 /// Parses a number of clusters, 'auto', or a range like 5-30.
-pub fn clusters(text: &str) -> Result<Clusters, String> {
+pub fn clusters(text: &str) -> Result<ClusterCount, String> {
     if text == "auto" {
-        return Ok(Clusters::Choose(1, None));
+        return Ok(ClusterCount::Choose(1, None));
     }
     let wrong = || "expected an integer, 'auto', or a range like 5-30".to_string();
     let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
@@ -42,9 +42,9 @@ pub fn clusters(text: &str) -> Result<Clusters, String> {
             (low, high) if low < 1 || high < low => Err(format!(
                 "expected a range from 1 or more to a larger number, found {low} to {high}"
             )),
-            (low, high) => Ok(Clusters::Choose(low, Some(high))),
+            (low, high) => Ok(ClusterCount::Choose(low, Some(high))),
         },
-        None => Ok(Clusters::Given(number(text)?)),
+        None => Ok(ClusterCount::Given(number(text)?)),
     }
 }
 

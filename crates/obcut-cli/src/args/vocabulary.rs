@@ -1,7 +1,7 @@
 //! Parameters and warnings of the library in the words of the command.
 
-use obcut::params::{Vocabulary, spell};
-use obcut::{Params, Warning};
+use obcut::Warning;
+use obcut::front_ends::{Vocabulary, parameter, spell};
 
 /// Writes parameters as options: `--max-iter`, `--graph auto`.
 pub struct Options;
@@ -12,7 +12,7 @@ impl Vocabulary for Options {
             "n_clusters" => "-k".into(),
             "overwrite" => "--force".into(),
             _ => {
-                let option = Params::parameter(name).map_or(name, |parameter| parameter.option);
+                let option = parameter(name).map_or(name, |known| known.option);
                 format!("--{}", option.replace('_', "-"))
             }
         }

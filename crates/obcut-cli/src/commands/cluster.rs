@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
-use obcut::{Fit, Model, Params, large};
+use obcut::{Model, OBCut, Params, RowScore, StoredFit, front_ends};
 use obcut_baselines::Method;
 use obcut_data::{LoadOptions, Outputs, RowLabels, Source};
-use obcut_report::{Clustering, ReportData, clustering};
+use obcut_report::{ClusteringFacts, FitFacts, ReportData, clustering};
 
 use crate::args::large::{CheckpointArgs, MemoryArgs};
 use crate::args::method::MethodArgs;
@@ -97,6 +97,13 @@ struct ClusterJob {
     idle: Option<String>,
     /// The command line, for the report.
     command: String,
+}
+
+/// A fit, its labels, and the scores of the rows where they are in memory.
+struct FittedRows {
+    scores: Vec<RowScore>,
+    labels: Labels,
+    fit: StoredFit,
 }
 
 /// Runs the command.
@@ -185,33 +192,32 @@ impl ClusterJob {
         let table =
             InputTable::read(&self.sources, &self.options, scratch, self.reading()?, &watch)?;
         self.check_anchors(table.n_cols())?;
-        let (mut fit, labels) = self.fit(&table, &watch)?;
-        fit.model_mut().set_feature_names(table.feature_names().to_vec());
-        let mut warnings = vocabulary::warnings(fit.warnings(), fit.model().feature_names());
+        let FittedRows { scores: rows, labels, fit } = self.fit(&table, &watch)?;
+        let StoredFit { mut model, trace, warnings, .. } = fit;
+        model.set_feature_names(table.feature_names().to_vec());
+        let mut warnings = vocabulary::warnings(&warnings, model.feature_names());
         let scores = ScoreFacts::of_table(&labels, &table)?;
-        let sizes = labels.sizes(fit.model(), true)?;
-        let mut clusters = ClusterFacts::new(sizes.clone()).marked(table.n_rows(), fit.model());
+        let sizes = labels.sizes(&model, true)?;
+        let mut clusters = ClusterFacts::new(sizes.clone()).marked(table.n_rows(), &model);
         if table.weights.is_some() {
-            clusters = clusters.weighted(fit.model().cluster_sizes().to_vec());
+            clusters = clusters.weighted(model.info().cluster_sizes.to_vec());
         }
-        let passes = PassFacts::new(&table, fit.trace());
+        let passes = PassFacts::new(&table, &trace);
         let mut stages = vec![("read".to_string(), table.facts.seconds)];
-        stages.extend(fit.trace().seconds.iter().cloned());
+        stages.extend(trace.seconds.iter().cloned());
         let page = match self.targets.report {
             Some(_) => {
                 let drawing = Instant::now();
-                let rows =
-                    self.report_rows(&table, &fit, (&labels, &sizes), &mut warnings, &watch)?;
+                let labels = (&rows[..], &labels, &sizes[..]);
+                let rows = self.report_rows(&table, &model, labels, &mut warnings, &watch)?;
                 stages.push(("report".to_string(), drawing.elapsed().as_secs_f64()));
-                Some(clustering(&Clustering {
+                Some(clustering(&ClusteringFacts {
                     data: table.facts.data(),
                     scores: scores.as_ref().map(ScoreFacts::plain),
                     seconds: stages.clone(),
-                    warnings: warnings.clone(),
-                    noise: clusters.noise,
                     command: Some(self.command.clone()),
                     rows,
-                    ..Clustering::of_fit(&fit)
+                    ..ClusteringFacts::new(&model, FitFacts::new(&trace, &warnings, clusters.noise))
                 }))
             }
             None => None,
@@ -219,7 +225,7 @@ impl ClusterJob {
         warnings.extend(self.idle.clone());
         let writing = Instant::now();
         labels.write(&self.targets, |outputs| {
-            self.write_model(outputs, fit.model())?;
+            self.write_model(outputs, &model)?;
             let Targets { report, force, .. } = &self.targets;
             page::write(outputs, report.as_ref(), page.as_deref(), *force)
         })?;
@@ -228,19 +234,18 @@ impl ClusterJob {
         stages.push(("write".to_string(), writing.elapsed().as_secs_f64()));
         watch.finish();
 
-        let (model, trace) = (fit.model(), fit.trace());
         let report = ClusterReport {
             input: table.facts,
-            settings: ClusterSettings::new(model, self.params.threads),
+            settings: ClusterSettings::new(&model, self.params.threads),
             clusters,
-            explanation: ExplanationFacts::new(model),
+            explanation: ExplanationFacts::new(&model),
             passes,
             weights: table.weights.as_deref().map(WeightFacts::new),
             objective: trace.objective.last().copied(),
             cut: trace.cut.last().copied(),
             iterations: trace.n_iter(),
             stopped: trace.stop,
-            trace: TraceFacts::new(trace),
+            trace: TraceFacts::new(&trace),
             seconds: TimeFacts::new(start.elapsed().as_secs_f64(), stages),
             scores,
             output: ClusterOutput::new(&self.targets),
@@ -254,19 +259,22 @@ impl ClusterJob {
     }
 
     /// Clusters the rows.
-    fn fit(&self, table: &InputTable, watch: &Watch) -> anyhow::Result<(Fit, Labels)> {
-        let weights = table.weights.as_deref();
+    fn fit(&self, table: &InputTable, watch: &Watch) -> anyhow::Result<FittedRows> {
+        let mut clusterer = OBCut::from(self.params.clone()).observer(watch);
+        if let Some(weights) = &table.weights {
+            clusterer = clusterer.weights(weights);
+        }
         let about = |error: obcut::Error| table.error(error);
         match &table.rows {
             TableRows::InMemory(_) => {
                 let samples = table.samples()?;
-                let fitting = || obcut::fit(&samples, weights, &self.params, watch);
-                let fit = interrupt::watched(fitting).map_err(about)?;
-                let labels = match self.margins {
-                    true => RowLabels::Scored(fit.rows().to_vec()),
-                    false => RowLabels::Plain(fit.labels_or_noise()),
-                };
-                Ok((fit, Labels::InMemory(labels)))
+                let found = interrupt::watched(|| clusterer.fit(&samples)).map_err(about)?;
+                let labels = Labels::InMemory(match self.margins {
+                    true => RowLabels::Scored(found.rows().to_vec()),
+                    false => RowLabels::Plain(found.labels_or_noise()),
+                });
+                let (scores, fit) = found.into_parts();
+                Ok(FittedRows { scores, labels, fit })
             }
             TableRows::InPieces(source) => {
                 let checkpoint = self.checkpoint(table.n_rows())?;
@@ -276,14 +284,12 @@ impl ClusterJob {
                         None => "no state was saved yet; starting from the beginning",
                     });
                 }
-                let saved = checkpoint.saved.as_deref();
-                let fitting =
-                    || obcut::fit_rows(source, weights, &self.params, watch, &checkpoint, saved);
-                let found = interrupt::watched(fitting).map_err(|error| match error {
+                let fitting = || clusterer.fit_into(source, &checkpoint);
+                let fit = interrupt::watched(fitting).map_err(|error| match error {
                     obcut::Error::State(_) => checkpoint.explain(error),
                     other => about(other),
                 })?;
-                Ok((found, Labels::OnDisk(Box::new(checkpoint))))
+                Ok(FittedRows { scores: vec![], labels: Labels::OnDisk(Box::new(checkpoint)), fit })
             }
         }
     }
@@ -299,8 +305,8 @@ impl ClusterJob {
     fn report_rows(
         &self,
         table: &InputTable,
-        fit: &Fit,
-        (labels, sizes): (&Labels, &[usize]),
+        model: &Model,
+        (scores, labels, sizes): (&[RowScore], &Labels, &[usize]),
         warnings: &mut Vec<String>,
         watch: &Watch,
     ) -> anyhow::Result<Option<ReportData>> {
@@ -308,16 +314,17 @@ impl ClusterJob {
         match &table.rows {
             TableRows::InMemory(_) => {
                 let samples = table.samples()?;
-                let describing = || ReportData::of_fit(fit, &samples, weights, threads, watch);
+                let describing =
+                    || ReportData::of_scores(model, scores, &samples, weights, threads, watch);
                 interrupt::watched(describing).map(Some).map_err(|error| table.error(error))
             }
             TableRows::InPieces(source) => {
                 // At most as many rows as the coreset, which fitted in memory as well.
-                let core = large::core_rows(&self.params, table.n_cols());
+                let core = front_ends::core_rows(&self.params, table.n_cols());
                 let most = ReportData::sample(table.n_cols()).min(core);
                 let chosen = labels.choose(sizes, most)?;
                 let describing =
-                    || ReportData::of_source(fit.model(), source, &chosen, weights, threads, watch);
+                    || ReportData::of_source(model, source, &chosen, weights, threads, watch);
                 match interrupt::watched(describing) {
                     Err(obcut::Error::Cancelled) => Err(obcut::Error::Cancelled.into()),
                     // If rows cannot be read again, only their charts are missing.

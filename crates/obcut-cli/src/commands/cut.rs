@@ -1,6 +1,6 @@
 //! `obcut cut`: clusters the rows and the columns of a bipartite graph.
 
-use obcut::params::Named;
+use obcut::Named;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -226,7 +226,7 @@ impl CutReport<'_> {
         self.column_clusters.write("columns", &mut summary);
         if let Some(cut) = self.cut {
             let steps = plural(self.iterations, "iteration");
-            summary.line("cut", format!("{} after {steps} ({})", number(cut), self.stopped.text()));
+            summary.line("cut", format!("{} after {steps} ({})", number(cut), self.stopped));
         }
         self.seconds.write(&mut summary);
         summary.paths(&[("labels", self.output.labels)]);

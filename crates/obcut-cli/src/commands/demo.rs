@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use obcut::{Fit, Params};
+use obcut::{Fit, OBCut, Params};
 use obcut_data::{Outputs, RowLabels, Truth};
-use obcut_report::{Clustering, Data, ReportData, clustering};
+use obcut_report::{ClusteringFacts, Data, ReportData, clustering};
 use serde::Serialize;
 
 use crate::args::vocabulary;
@@ -79,20 +79,20 @@ pub fn run(args: &DemoArgs, output: &OutputArgs, arguments: &[OsString]) -> anyh
     let params = Params { seed: args.seed, threads: args.threads.threads, ..Params::new(N_DIGITS) };
 
     let watch = Watch::new(output);
-    let fit = interrupt::watched(|| obcut::fit(&samples, None, &params, &watch))?;
+    let fit = interrupt::watched(|| OBCut::from(params.clone()).observer(&watch).fit(&samples))?;
     let scores = ScoreFacts::new(&RowLabels::of_clusters(&fit.labels()), &truth)?;
     let page = match &args.report {
         Some(_) => {
             let describing = || ReportData::of_fit(&fit, &samples, None, params.threads, &watch);
             let rows = interrupt::watched(describing)?;
-            let facts = Clustering {
+            let facts = ClusteringFacts {
                 title: "Handwritten digits".into(),
                 data: Data { features: samples.n_cols(), ..Data::default() },
                 feature_names: (0..samples.n_cols()).map(|j| format!("p{j}")).collect(),
                 scores: Some(scores.plain()),
                 command: Some(page::command_line(arguments)),
                 rows: Some(rows),
-                ..Clustering::of_fit(&fit)
+                ..ClusteringFacts::of_fit(&fit)
             };
             Some(clustering(&facts))
         }
@@ -148,9 +148,10 @@ impl DemoReport<'_> {
             Summary::new("Handwritten digits (UCI, Alpaydin and Kaynak), without labels");
         let (rows, features) = (plural(self.rows, "row"), plural(self.features, "feature"));
         summary.line("data", format!("{rows} x {features}: pictures of 8 x 8 pixels"));
-        let anchors = plural(fit.model().n_anchors(), "anchor");
+        let info = fit.model().info();
+        let anchors = plural(info.n_anchors, "anchor");
         let threads = plural(report::threads(params.threads), "thread");
-        let (graph, seed) = (fit.model().graph(), params.seed);
+        let (graph, seed) = (info.graph, params.seed);
         summary.line("method", format!("graph {graph}, {anchors}, seed {seed}, {threads}"));
         self.clusters.write("clusters", &mut summary);
         if let Some(&cut) = fit.trace().cut.last() {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
-use obcut::synthetic::Mixture;
+use obcut::front_ends::Mixture;
 use obcut_data::{LabelWriter, Outputs, RowLabels};
 use obcut_report::number;
 use serde::Serialize;

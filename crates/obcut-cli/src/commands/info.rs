@@ -1,6 +1,6 @@
 //! `obcut info`: describes a table or a model.
 
-use obcut::params::Named;
+use obcut::Named;
 use std::fs::File;
 use std::io::Read;
 
@@ -123,18 +123,19 @@ fn looks_like_model(source: &Source) -> bool {
 
 impl<'a> ModelReport<'a> {
     fn new(file: String, model: &'a Model) -> Self {
+        let info = model.info();
         Self {
             command: "info",
             kind: "model",
             file,
-            written_by: model.version(),
+            written_by: info.version,
             clusters: model.n_clusters(),
             features: model.n_features(),
-            anchors: model.n_anchors(),
-            graph_used: model.graph(),
-            scale_used: model.scale().name(),
-            objective: model.objective(),
-            cluster_sizes: model.cluster_sizes(),
+            anchors: info.n_anchors,
+            graph_used: info.graph,
+            scale_used: info.scale.name(),
+            objective: info.objective,
+            cluster_sizes: info.cluster_sizes,
             feature_names: model.feature_names(),
             settings: model.params(),
             explanation: model.explanation(),
@@ -161,7 +162,7 @@ impl<'a> ModelReport<'a> {
                 self.graph_used,
                 plural(settings.n_neighbors, "neighbor"),
                 self.scale_used,
-                settings.init.name(),
+                settings.init,
                 number(settings.lambda),
                 settings.lambda_scale,
                 settings.seed

@@ -1,6 +1,6 @@
 //! `obcut methods`: lists the methods of `obcut cluster --method` and their settings.
 
-use obcut::params::Named;
+use obcut::Named;
 use std::io::Write;
 
 use clap::Args;

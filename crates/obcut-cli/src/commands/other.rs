@@ -1,17 +1,17 @@
 //! `obcut cluster --method NAME`: clusters the rows of a table by another method, without a model.
 
-use obcut::params::Named;
+use obcut::Named;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::bail;
-use obcut::{Clustering, Run};
+use obcut_baselines::{Clustering, Run};
 use obcut_baselines::{Method, Setting};
 use obcut_data::{LoadOptions, RowLabels, Source};
 use serde::Serialize;
 
 use crate::args::method::MethodArgs;
-use crate::args::values::Clusters;
+use crate::args::values::ClusterCount;
 use crate::args::vocabulary;
 use crate::args::{OutputArgs, Targets};
 use crate::failure::CliError;
@@ -62,7 +62,7 @@ impl BaselineJob {
         others: &[String],
     ) -> anyhow::Result<Self> {
         let name = method.name();
-        let Clusters::Given(n_clusters) = args.n_clusters else {
+        let ClusterCount::Given(n_clusters) = args.n_clusters else {
             bail!(CliError::Usage(format!("--method {name} needs a number of clusters: -k K")));
         };
         if !others.is_empty() {

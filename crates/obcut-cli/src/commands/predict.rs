@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
-use obcut::{Model, large};
+use obcut::{Model, front_ends};
 use obcut_data::{LoadOptions, RowLabels, Source};
 use serde::Serialize;
 
@@ -173,7 +173,8 @@ impl PredictJob {
                     (table.n_rows(), self.margins),
                 )?;
                 watch.phase("labelling");
-                let labelling = || large::predict_rows(model, source, threads, watch, &checkpoint);
+                let labelling =
+                    || front_ends::predict_rows(model, source, threads, watch, &checkpoint);
                 interrupt::watched(labelling).map_err(about)?;
                 Ok(Labels::OnDisk(Box::new(checkpoint)))
             }

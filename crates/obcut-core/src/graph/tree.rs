@@ -15,7 +15,7 @@ use super::Graph;
 use super::neighbors::{Neighbors, components};
 use crate::block::{BLOCK, Scratch};
 use crate::error::Error;
-use crate::knn::Measure;
+use crate::knn::DistanceMeasure;
 use crate::parallel::Context;
 use crate::table::Table;
 
@@ -121,7 +121,7 @@ pub fn bridges(
             })
             .collect();
         let mut best: BTreeMap<u32, Edge> = BTreeMap::new();
-        let mut measure = Measure::new(table);
+        let mut measure = DistanceMeasure::new(table);
         for panel in points.chunks(PANEL) {
             for (&p, other) in panel.iter().zip(nearest_elsewhere(table, panel, &roots, context)?) {
                 let edge = Edge::new(measure.squared(p as usize, other as usize), p, other);

@@ -7,7 +7,7 @@
 
 use super::candidates::{Candidates, order, scan};
 use super::stretches::cells;
-use super::{Measure, Neighbor, SLACK, groups};
+use super::{DistanceMeasure, Neighbor, SLACK, groups};
 use crate::block::{BLOCK, Scratch};
 use crate::error::Error;
 use crate::parallel::Context;
@@ -116,7 +116,7 @@ pub fn nearest_by_cells(
                 }
             }
         }
-        let mut measure = Measure::new(table);
+        let mut measure = DistanceMeasure::new(table);
         let mut out: Vec<Neighbor> = Vec::with_capacity(ids.len() * count);
         for (&i, list) in ids.iter().zip(&mut lists) {
             list.cut(kept);

@@ -9,13 +9,13 @@ use super::Neighbor;
 const CANCELS: f64 = 1e-10;
 
 /// True distances between rows.
-pub struct Measure<'t, 'a> {
+pub struct DistanceMeasure<'t, 'a> {
     table: &'t Table<'a>,
     row: Vec<f64>,
     other: Vec<f64>,
 }
 
-impl<'t, 'a> Measure<'t, 'a> {
+impl<'t, 'a> DistanceMeasure<'t, 'a> {
     /// Distances between the rows of a table.
     pub fn new(table: &'t Table<'a>) -> Self {
         Self { table, row: vec![0.0; table.d()], other: vec![0.0; table.d()] }

@@ -24,7 +24,7 @@ use crate::table::Table;
 
 use candidates::{Candidates, order, scan, scan_both};
 pub use cells::{Found, nearest_by_cells};
-pub use measure::Measure;
+pub use measure::DistanceMeasure;
 use stretches::stretches;
 
 /// Candidates beside those asked for: products round where differences do not.
@@ -140,8 +140,10 @@ fn tournament<R: Send>(
     let ids = stretches(table, len, context)?.concat();
     let ordered = table.subset(&ids);
     let kept = (count + SLACK).min(n);
-    let mut parts: Vec<Option<Part>> =
-        (0..n).step_by(len).map(|start| Some(Part::new(start..(start + len).min(n)))).collect();
+    let mut parts: Vec<Option<QueryPart>> = (0..n)
+        .step_by(len)
+        .map(|start| Some(QueryPart::new(start..(start + len).min(n))))
+        .collect();
     let meeting = Meeting { table: &ordered, ids: &ids, kept };
     context.each_into(&mut parts, 1, |_, part| {
         part.iter_mut().flatten().for_each(|part| meeting.of_one(part));
@@ -167,7 +169,7 @@ fn tournament<R: Send>(
     }
     let mut results: Vec<Option<R>> = (0..n).map(|_| None).collect();
     for part in parts.into_iter().flatten() {
-        let mut searches: Vec<Search<R>> = part.into_searches(&ids).collect();
+        let mut searches: Vec<NeighborSearch<R>> = part.into_searches(&ids).collect();
         context.each_into(&mut searches, 1, |_, search| {
             search.iter_mut().for_each(|search| search.finish(table, (count, kept), finish));
         })?;
@@ -193,10 +195,10 @@ fn groups<R: Send>(
     let mut results = Vec::with_capacity(ids.len());
     for group in ids.chunks(group_len(n, kept)) {
         let rows = table.subset(group);
-        let mut blocks: Vec<(Range<usize>, Search<R>)> = (0..group.len())
+        let mut blocks: Vec<(Range<usize>, NeighborSearch<R>)> = (0..group.len())
             .step_by(BLOCK)
             .map(|start| start..(start + BLOCK).min(group.len()))
-            .map(|block| (block.clone(), Search::new(&group[block])))
+            .map(|block| (block.clone(), NeighborSearch::new(&group[block])))
             .collect();
         for first in (0..n).step_by(panel_len(table.d())) {
             let points = points(table, first..(first + panel_len(table.d())).min(n));
@@ -215,7 +217,7 @@ fn groups<R: Send>(
 }
 
 /// A part of the rows and what was found for them.
-struct Part {
+struct QueryPart {
     /// Places in the order of the tournament.
     rows: Range<usize>,
     lists: Vec<Candidates>,
@@ -223,18 +225,18 @@ struct Part {
     half_norms: Vec<f64>,
 }
 
-impl Part {
+impl QueryPart {
     fn new(rows: Range<usize>) -> Self {
         let lists = rows.clone().map(|_| Candidates::new()).collect();
         Self { rows, lists, half_norms: Vec::new() }
     }
 
     /// Blocks of the rows with their candidates.
-    fn into_searches<R>(self, ids: &[u32]) -> impl Iterator<Item = Search<R>> {
+    fn into_searches<R>(self, ids: &[u32]) -> impl Iterator<Item = NeighborSearch<R>> {
         let mut lists = self.lists.into_iter();
-        ids[self.rows].chunks(BLOCK).map(move |ids| Search {
+        ids[self.rows].chunks(BLOCK).map(move |ids| NeighborSearch {
             lists: lists.by_ref().take(ids.len()).collect(),
-            ..Search::new(ids)
+            ..NeighborSearch::new(ids)
         })
     }
 }
@@ -248,7 +250,7 @@ struct Meeting<'t, 'a> {
 }
 
 impl Meeting<'_, '_> {
-    fn of_one(&self, part: &mut Part) {
+    fn of_one(&self, part: &mut QueryPart) {
         let points = points(self.table, part.rows.clone());
         part.half_norms = match &points.kernel {
             Kernel::Single { half_norms, .. } => half_norms.iter().map(|&h| h.into()).collect(),
@@ -265,7 +267,7 @@ impl Meeting<'_, '_> {
         }
     }
 
-    fn of_two(&self, a: &mut Part, b: &mut Part) {
+    fn of_two(&self, a: &mut QueryPart, b: &mut QueryPart) {
         let points = points(self.table, b.rows.clone());
         let mut scratch = Scratch::default();
         for start in a.rows.clone().step_by(BLOCK) {
@@ -287,14 +289,14 @@ impl Meeting<'_, '_> {
 }
 
 /// A block of rows and what was found for them.
-struct Search<R> {
+struct NeighborSearch<R> {
     ids: Vec<u32>,
     lists: Vec<Candidates>,
     scratch: Scratch,
     results: Vec<R>,
 }
 
-impl<R> Search<R> {
+impl<R> NeighborSearch<R> {
     fn new(ids: &[u32]) -> Self {
         let lists = ids.iter().map(|_| Candidates::new()).collect();
         Self { ids: ids.to_vec(), lists, scratch: Scratch::default(), results: Vec::new() }
@@ -321,7 +323,7 @@ impl<R> Search<R> {
         finish: &impl Fn(usize, &[Neighbor]) -> R,
     ) {
         self.scratch = Scratch::default();
-        let mut measure = Measure::new(table);
+        let mut measure = DistanceMeasure::new(table);
         for (&i, list) in self.ids.iter().zip(&mut self.lists) {
             list.cut(kept);
             let mut found = std::mem::take(&mut list.found);

@@ -6,4 +6,5 @@
 pub mod eigen;
 pub mod factor;
 pub mod gemm;
+pub mod row;
 pub mod simd;

@@ -16,7 +16,13 @@ pub trait Entries: Sync {
     fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
 
     /// Takes a row into the columns at once, when it is stored whole and all of it is within the limit.
-    fn add_whole(&self, _row: usize, _weight: f64, _limit: f64, _columns: &mut Columns) -> bool {
+    fn add_whole(
+        &self,
+        _row: usize,
+        _weight: f64,
+        _limit: f64,
+        _columns: &mut ColumnStatistics,
+    ) -> bool {
         false
     }
 }
@@ -30,7 +36,13 @@ impl<T: Real> Entries for DenseRef<'_, T> {
     }
 
     #[inline(always)]
-    fn add_whole(&self, row: usize, weight: f64, limit: f64, columns: &mut Columns) -> bool {
+    fn add_whole(
+        &self,
+        row: usize,
+        weight: f64,
+        limit: f64,
+        columns: &mut ColumnStatistics,
+    ) -> bool {
         let x = self.row(row);
         let mut within = true;
         for v in x {
@@ -46,7 +58,7 @@ impl<T: Real> Entries for DenseRef<'_, T> {
         }
         columns.zeros += u64::from(zeros);
         columns.whole += 1;
-        let Columns { min, max, sum, present, .. } = columns;
+        let ColumnStatistics { min, max, sum, present, .. } = columns;
         let mut fractions = false;
         for ((((v, min), max), sum), present) in x.iter().zip(min).zip(max).zip(sum).zip(present) {
             let v = v.to_f64();
@@ -86,7 +98,7 @@ impl<T: Real> Entries for CsrRef<'_, T> {
 }
 
 /// Per feature: range, weighted sum, number of entries seen.
-pub struct Columns {
+pub struct ColumnStatistics {
     /// The smallest stored value of every column.
     pub min: Vec<f64>,
     /// The largest stored value of every column.
@@ -117,7 +129,7 @@ pub struct Columns {
     pub large: Option<(usize, usize, f64)>,
 }
 
-impl Columns {
+impl ColumnStatistics {
     /// The figures of no rows.
     pub fn new(d: usize) -> Self {
         Self {
@@ -288,7 +300,13 @@ pub fn second_terms<E: Entries>(
 }
 
 /// Takes the entries of a row into the columns one by one, and notes those that cannot be used.
-pub(super) fn add_entries<E: Entries>(x: &E, i: usize, w: f64, limit: f64, part: &mut Columns) {
+pub(super) fn add_entries<E: Entries>(
+    x: &E,
+    i: usize,
+    w: f64,
+    limit: f64,
+    part: &mut ColumnStatistics,
+) {
     x.entries(i, |f, v| {
         if !v.is_finite() {
             part.bad += 1;

@@ -63,7 +63,7 @@ struct Small {
 
 /// What a row is solved against.
 #[derive(Clone, Copy)]
-struct Problem<'a> {
+struct SimplexProblem<'a> {
     n: usize,
     values: &'a [f64],
     diagonal: &'a [f64],
@@ -72,7 +72,7 @@ struct Problem<'a> {
     f: &'a [f64],
 }
 
-impl Problem<'_> {
+impl SimplexProblem<'_> {
     #[inline(always)]
     fn row(&self, m: u32) -> &[f64] {
         &self.values[m as usize * self.n..][..self.n]
@@ -109,7 +109,7 @@ impl ActiveSet {
         weights: &mut Vec<f64>,
     ) {
         assert!(gram.n > 0 && f.len() == gram.n, "f has one entry per anchor");
-        let problem = Problem {
+        let problem = SimplexProblem {
             n: gram.n,
             values: &gram.values,
             diagonal: &gram.diagonal,
@@ -138,7 +138,7 @@ impl ActiveSet {
             *w = 0.0;
         }
         let mean_diagonal = mean(&small.diagonal);
-        let problem = Problem {
+        let problem = SimplexProblem {
             n: s,
             values: k,
             diagonal: &small.diagonal,
@@ -153,7 +153,7 @@ impl ActiveSet {
         self.small = small;
     }
 
-    fn row(&mut self, problem: Problem, support: &mut Vec<u32>, weights: &mut Vec<f64>) {
+    fn row(&mut self, problem: SimplexProblem, support: &mut Vec<u32>, weights: &mut Vec<f64>) {
         let total: f64 = weights.iter().sum();
         if support.is_empty() || !(total > 0.0 && total.is_finite()) {
             support.clear();
@@ -176,7 +176,7 @@ impl ActiveSet {
 
     /// Factors the warm start, sets up its move, and returns its value.
     #[inline(always)]
-    fn begin(&mut self, problem: Problem, support: &[u32], weights: &[f64]) -> f64 {
+    fn begin(&mut self, problem: SimplexProblem, support: &[u32], weights: &[f64]) -> f64 {
         let p = support.len();
         self.banned.clear();
         self.index.clear();
@@ -224,7 +224,12 @@ impl ActiveSet {
 
     /// The rare end of [`Self::begin`]: continues with the anchors that can be factored.
     #[cold]
-    fn begin_with_independent(&mut self, problem: Problem, support: &[u32], weights: &[f64]) {
+    fn begin_with_independent(
+        &mut self,
+        problem: SimplexProblem,
+        support: &[u32],
+        weights: &[f64],
+    ) {
         self.index.clear();
         self.b.clear();
         self.z_one.clear();
@@ -247,7 +252,7 @@ impl ActiveSet {
 
     /// Moves until no anchor wants to enter. Returns the value reached and the size of its terms.
     #[inline(always)]
-    fn descend(&mut self, problem: Problem) -> (f64, f64) {
+    fn descend(&mut self, problem: SimplexProblem) -> (f64, f64) {
         if self.index.is_empty() {
             return (f64::INFINITY, 0.0);
         }
@@ -334,7 +339,13 @@ impl ActiveSet {
     /// Of several, those that the joint move would make negative leave at once with no harm done;
     /// the move has a positive slope, which only the entered ones contribute to, so one of them stays.
     #[inline(always)]
-    fn enter(&mut self, problem: Problem, mean: f64, tolerance: f64, one_by_one: bool) -> usize {
+    fn enter(
+        &mut self,
+        problem: SimplexProblem,
+        mean: f64,
+        tolerance: f64,
+        one_by_one: bool,
+    ) -> usize {
         for &m in &self.banned {
             self.residual[m as usize] = f64::NEG_INFINITY;
         }
@@ -381,7 +392,7 @@ impl ActiveSet {
 
     /// Weighted mean of the residual on the support, its largest deviation, the largest diagonal.
     #[inline(always)]
-    fn inspect(&self, problem: Problem) -> (f64, f64, f64) {
+    fn inspect(&self, problem: SimplexProblem) -> (f64, f64, f64) {
         let mut mean = 0.0;
         for (&m, w) in self.index.iter().zip(&self.b) {
             mean += w * self.residual[m as usize];
@@ -417,7 +428,7 @@ impl ActiveSet {
 
     /// residual = f/2 - (G + ridge) b: rows of G, four at a time.
     #[inline(always)]
-    fn set_residual(&mut self, problem: Problem) {
+    fn set_residual(&mut self, problem: SimplexProblem) {
         self.residual.resize(problem.n, 0.0);
         let r = &mut self.residual[..];
         r.iter_mut().zip(problem.f).for_each(|(r, f)| *r = 0.5 * f);
@@ -441,7 +452,7 @@ impl ActiveSet {
 
     /// The objective, from the residual: `b'Kb - f'b = -b'(r + f/2)`.
     #[inline(always)]
-    fn reached(&self, problem: Problem) -> f64 {
+    fn reached(&self, problem: SimplexProblem) -> f64 {
         let mut sum = 0.0;
         for (&m, w) in self.index.iter().zip(&self.b) {
             sum -= w * (self.residual[m as usize] + 0.5 * problem.f[m as usize]);

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Part;
 use super::opening::{Body, Opening};
 use super::raw::{Grid, Place, Raw, Shared};
-use super::scratch::Scratch;
+use super::scratch::ScratchFile;
 use crate::LoadOptions;
 use crate::columns::{Roles, Selection};
 use crate::error::Error;
 use crate::source::{Input, Source, open_file};
-use crate::values::Real;
+use crate::values::Float;
 
 /// Maximum number of files that are kept open. Further files are opened for every read.
 const MAX_OPEN: usize = 256;
@@ -28,8 +28,8 @@ pub(super) struct Builder<'a> {
     folder: Option<&'a Path>,
     progress: &'a mut dyn FnMut(u64) -> bool,
     /// The scratch file for decoded rows.
-    scratch: Option<Scratch>,
-    pieces: Vec<Piece>,
+    scratch: Option<ScratchFile>,
+    pieces: Vec<OpenedFile>,
     pub n_rows: usize,
     pub roles: Roles,
     pub first_line: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) struct Builder<'a> {
 }
 
 /// A part whose scratch file may be unfinished.
-struct Piece {
+struct OpenedFile {
     name: String,
     grid: Grid,
     keep: Option<Vec<usize>>,
@@ -67,7 +67,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the rows of a source.
-    pub(super) fn add<T: Real>(&mut self, source: &Source, opening: Opening) -> Result<(), Error> {
+    pub(super) fn add<T: Float>(&mut self, source: &Source, opening: Opening) -> Result<(), Error> {
         let Opening { name, body, n_features, .. } = opening;
         match body {
             Body::Later => {
@@ -134,7 +134,7 @@ impl<'a> Builder<'a> {
             let is_all = features.is_all(grid.n_cols) || grid.n_rows == 0;
             keep = (!is_all).then(|| features.iter().collect());
         }
-        self.push(Piece { name, grid, keep, place: Some(place) })
+        self.push(OpenedFile { name, grid, keep, place: Some(place) })
     }
 
     fn read_roles(&mut self, raw: &Raw, truth: bool, weights: bool) -> Result<(), Error> {
@@ -160,7 +160,7 @@ impl<'a> Builder<'a> {
 
     /// Copies the decompressed bytes of an array.
     fn copy(&mut self, mut input: Input, grid: Grid) -> Result<Place, Error> {
-        let mut scratch = Scratch::new(self.folder)?;
+        let mut scratch = ScratchFile::new(self.folder)?;
         // The shape in the header was checked for overflow.
         let mut left = grid.n_rows as u64 * grid.n_cols as u64 * grid.number.width() as u64;
         let mut buffer = vec![0; 1 << 18];
@@ -178,7 +178,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Decodes all rows of a source into the scratch file.
-    fn add_rows<T: Real>(
+    fn add_rows<T: Float>(
         &mut self,
         name: &str,
         n_cols: usize,
@@ -186,7 +186,7 @@ impl<'a> Builder<'a> {
     ) -> Result<(), Error> {
         let mut scratch = match self.scratch.take() {
             Some(scratch) => scratch,
-            None => Scratch::new(self.folder)?,
+            None => ScratchFile::new(self.folder)?,
         };
         let start = scratch.n_bytes;
         let mut values: Vec<T> = Vec::new();
@@ -212,10 +212,10 @@ impl<'a> Builder<'a> {
             n_rows,
             n_cols,
         };
-        self.push(Piece { name: name.to_string(), grid, keep: None, place: None })
+        self.push(OpenedFile { name: name.to_string(), grid, keep: None, place: None })
     }
 
-    fn push(&mut self, piece: Piece) -> Result<(), Error> {
+    fn push(&mut self, piece: OpenedFile) -> Result<(), Error> {
         let n_rows = self.n_rows.checked_add(piece.grid.n_rows);
         self.n_rows = n_rows
             .ok_or_else(|| Error::unsupported(&piece.name, "the tables have too many rows"))?;
@@ -228,10 +228,10 @@ impl<'a> Builder<'a> {
 
     /// Finishes the scratch file and sets the index of the first row of every part.
     pub(super) fn parts(&mut self) -> Result<Vec<Part>, Error> {
-        let scratch = self.scratch.take().map(Scratch::finish).transpose()?;
+        let scratch = self.scratch.take().map(ScratchFile::finish).transpose()?;
         let mut parts = Vec::with_capacity(self.pieces.len());
         let mut first = 0;
-        for Piece { name, grid, keep, place } in self.pieces.drain(..) {
+        for OpenedFile { name, grid, keep, place } in self.pieces.drain(..) {
             let Some(place) = place.or_else(|| scratch.clone()) else {
                 return Err(Error::damaged(&name, "its scratch file is missing"));
             };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::values::{Number, Real, decode};
+use crate::values::{Float, Number, decode};
 
 /// Number of bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
@@ -101,7 +101,7 @@ impl Raw {
     }
 
     /// Appends consecutive rows. `taken` counts the bytes.
-    pub(crate) fn read<T: Real>(
+    pub(crate) fn read<T: Float>(
         &self,
         rows: Range<usize>,
         taken: &AtomicU64,
@@ -125,7 +125,7 @@ impl Raw {
     }
 
     /// Appends some rows, preferably in ascending order; `first` is the index of the first row of the table.
-    pub(crate) fn gather<T: Real>(
+    pub(crate) fn gather<T: Float>(
         &self,
         rows: &[u64],
         first: u64,
@@ -154,14 +154,14 @@ impl Raw {
         self.grid.n_cols * self.grid.number.width()
     }
 
-    fn start<'a, T>(&'a self, taken: &'a AtomicU64) -> io::Result<Reading<'a, T>> {
+    fn start<'a, T>(&'a self, taken: &'a AtomicU64) -> io::Result<RawReading<'a, T>> {
         let file = self.place.open()?;
-        Ok(Reading { raw: self, file, taken, bytes: Vec::new(), numbers: Vec::new() })
+        Ok(RawReading { raw: self, file, taken, bytes: Vec::new(), numbers: Vec::new() })
     }
 }
 
 /// A read, with a buffer for its bytes.
-struct Reading<'a, T> {
+struct RawReading<'a, T> {
     raw: &'a Raw,
     file: Arc<Shared>,
     taken: &'a AtomicU64,
@@ -169,7 +169,7 @@ struct Reading<'a, T> {
     numbers: Vec<T>,
 }
 
-impl<T: Real> Reading<'_, T> {
+impl<T: Float> RawReading<'_, T> {
     /// Reads bytes at an offset from the first value.
     fn fill(&mut self, at: u64, n_bytes: usize) -> io::Result<()> {
         self.bytes.resize(n_bytes, 0);

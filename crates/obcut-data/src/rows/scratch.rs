@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::raw::{Place, Shared};
 use crate::error::Error;
-use crate::values::Real;
+use crate::values::Float;
 
 /// Number of bytes in the buffer.
 const BUFFER: usize = 1 << 20;
 
 /// A scratch file that is being written.
-pub(crate) struct Scratch<W: Write = File> {
+pub(crate) struct ScratchFile<W: Write = File> {
     folder: PathBuf,
     out: BufWriter<W>,
     /// Number of bytes written so far.
@@ -21,7 +21,7 @@ pub(crate) struct Scratch<W: Write = File> {
     buffer: Vec<u8>,
 }
 
-impl Scratch {
+impl ScratchFile {
     /// Creates the file in a folder, by default that of temporary files.
     pub(crate) fn new(folder: Option<&Path>) -> Result<Self, Error> {
         let folder = folder.map_or_else(std::env::temp_dir, Path::to_path_buf);
@@ -39,14 +39,14 @@ impl Scratch {
     }
 }
 
-impl<W: Write> Scratch<W> {
+impl<W: Write> ScratchFile<W> {
     fn to(folder: PathBuf, file: W) -> Self {
         let out = BufWriter::with_capacity(BUFFER, file);
         Self { folder, out, n_bytes: 0, buffer: Vec::new() }
     }
 
     /// Adds numbers, little-endian.
-    pub(crate) fn numbers<T: Real>(&mut self, values: &[T]) -> Result<(), Error> {
+    pub(crate) fn numbers<T: Float>(&mut self, values: &[T]) -> Result<(), Error> {
         let mut buffer = std::mem::take(&mut self.buffer);
         for chunk in values.chunks(BUFFER / 8) {
             buffer.clear();
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_with_its_folder_and_what_to_do() {
-        let mut scratch = Scratch::to("/disk/tmp".into(), Small(0));
+        let mut scratch = ScratchFile::to("/disk/tmp".into(), Small(0));
         let error = (0..8).find_map(|_| scratch.numbers(&[1.5f64; 1 << 17]).err()).unwrap();
         assert_eq!(error.kind(), ErrorKind::System);
         assert_eq!(
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Scratch::new(Some(&folder.path().join("no"))).err().unwrap().to_string();
+        let error = ScratchFile::new(Some(&folder.path().join("no"))).err().unwrap().to_string();
         assert!(error.contains("no") && !error.contains(" at path "), "{error}");
     }
 }

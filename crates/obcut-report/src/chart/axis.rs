@@ -13,7 +13,7 @@ pub struct Tick {
 
 /// A range of values, linear or logarithmic, with its ticks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scale {
+pub struct AxisScale {
     /// Smallest value.
     pub from: f64,
     /// Largest value.
@@ -24,7 +24,7 @@ pub struct Scale {
     pub ticks: Vec<Tick>,
 }
 
-impl Scale {
+impl AxisScale {
     /// Creates a linear scale that contains the values, ends at round numbers and has about `n_ticks` ticks.
     pub fn linear(values: impl IntoIterator<Item = f64>, n_ticks: usize) -> Self {
         let (low, high) = range(values);
@@ -174,37 +174,37 @@ fn power_of_ten(value: f64, power: i32, digit: f64) -> String {
 mod tests {
     use super::*;
 
-    fn words(scale: &Scale) -> Vec<&str> {
+    fn words(scale: &AxisScale) -> Vec<&str> {
         scale.ticks.iter().map(|t| t.label.as_str()).collect()
     }
 
     #[test]
     fn linear_ticks_are_round_and_hold_the_values() {
-        let scale = Scale::linear([0.13, 0.87], 4);
+        let scale = AxisScale::linear([0.13, 0.87], 4);
         assert_eq!(words(&scale), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
         assert_eq!((scale.place(0.0), scale.place(0.5), scale.place(1.0)), (0.0, 0.5, 1.0));
-        let scale = Scale::from_zero([180.0], 4);
+        let scale = AxisScale::from_zero([180.0], 4);
         assert_eq!(words(&scale), ["0", "50", "100", "150", "200"]);
-        let scale = Scale::linear([-3.2, 2.1], 5);
+        let scale = AxisScale::linear([-3.2, 2.1], 5);
         assert!(scale.from <= -3.2 && scale.to >= 2.1);
     }
 
     #[test]
     fn tight_scales_end_with_the_values() {
-        let scale = Scale::tight([0.3, 7.9], 4);
+        let scale = AxisScale::tight([0.3, 7.9], 4);
         assert_eq!((scale.from, scale.to), (0.3, 7.9));
         assert_eq!(words(&scale), ["2", "4", "6"]);
-        assert_eq!(words(&Scale::whole([1.0, 4.0], 8)), ["1", "2", "3", "4"]);
+        assert_eq!(words(&AxisScale::whole([1.0, 4.0], 8)), ["1", "2", "3", "4"]);
     }
 
     #[test]
     fn log_ticks_are_powers_of_ten() {
-        let scale = Scale::log([0.02, 3000.0, -1.0, 0.0], 10);
+        let scale = AxisScale::log([0.02, 3000.0, -1.0, 0.0], 10);
         assert_eq!(words(&scale), ["0.01", "0.1", "1", "10", "100", "1,000", "10k"]);
         assert!((scale.place(1.0) - 1.0 / 3.0).abs() < 1e-12);
-        let narrow = Scale::log([12.0, 40.0], 6);
+        let narrow = AxisScale::log([12.0, 40.0], 6);
         assert_eq!(words(&narrow), ["10", "20", "50"]);
-        let wide = Scale::log([1e-12, 1e12], 6);
+        let wide = AxisScale::log([1e-12, 1e12], 6);
         assert!(wide.ticks.iter().filter(|t| !t.label.is_empty()).count() <= 7);
     }
 
@@ -213,11 +213,11 @@ mod tests {
         for values in [vec![], vec![5.0], vec![0.0, 0.0], vec![f64::NAN, f64::INFINITY], vec![-2.0]]
         {
             for scale in [
-                Scale::linear(values.clone(), 4),
-                Scale::from_zero(values.clone(), 4),
-                Scale::tight(values.clone(), 4),
-                Scale::whole(values.clone(), 4),
-                Scale::log(values.clone(), 4),
+                AxisScale::linear(values.clone(), 4),
+                AxisScale::from_zero(values.clone(), 4),
+                AxisScale::tight(values.clone(), 4),
+                AxisScale::whole(values.clone(), 4),
+                AxisScale::log(values.clone(), 4),
             ] {
                 assert!(scale.from < scale.to, "{values:?} {scale:?}");
                 assert!(scale.place(scale.to) == 1.0 && scale.ticks.len() < 30, "{scale:?}");
@@ -227,11 +227,11 @@ mod tests {
 
     #[test]
     fn far_values_have_ticks_without_dust() {
-        let scale = Scale::linear([0.1, 0.7], 6);
+        let scale = AxisScale::linear([0.1, 0.7], 6);
         assert!(scale.ticks.iter().all(|t| t.value.to_string().len() < 5), "{scale:?}");
-        let scale = Scale::linear([1e6 + 1.0, 1e6 + 3.0], 4);
+        let scale = AxisScale::linear([1e6 + 1.0, 1e6 + 3.0], 4);
         assert!(scale.ticks.len() >= 3, "{scale:?}");
-        let scale = Scale::linear([5_433_890.0, 5_433_904.0], 4);
+        let scale = AxisScale::linear([5_433_890.0, 5_433_904.0], 4);
         assert_eq!(words(&scale), ["5433890", "5433895", "5433900", "5433905"]);
     }
 }

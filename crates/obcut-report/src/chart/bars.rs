@@ -1,7 +1,7 @@
 //! Bar charts, with one bar per category or several side by side.
 
 use super::frame::{Frame, WIDTH};
-use super::{Axis, Caption, Scale, figure, legend, short, svg};
+use super::{Axis, AxisScale, Caption, figure, legend, short, svg};
 use crate::html::{Html, text};
 use crate::{number, palette};
 
@@ -59,8 +59,8 @@ impl Bars {
         });
         let n_ticks = if self.direction == Direction::Up { 4 } else { 5 };
         let scale = match self.limits {
-            Some((from, to)) => Scale::linear([from, to], n_ticks),
-            None => Scale::from_zero(values, n_ticks),
+            Some((from, to)) => AxisScale::linear([from, to], n_ticks),
+            None => AxisScale::from_zero(values, n_ticks),
         };
         let drawn = match self.direction {
             Direction::Up => self.upright(&scale),
@@ -83,7 +83,7 @@ impl Bars {
         }
     }
 
-    fn upright(&self, scale: &Scale) -> String {
+    fn upright(&self, scale: &AxisScale) -> String {
         let frame = Frame::for_scale(230.0, scale);
         let n = self.categories.len().max(1);
         let band = frame.plot_width() / n as f64;
@@ -109,7 +109,7 @@ impl Bars {
         svg(WIDTH, frame.height, &self.description(), "", &out)
     }
 
-    fn lying(&self, scale: &Scale) -> String {
+    fn lying(&self, scale: &AxisScale) -> String {
         let per_category = 8.0 + 11.0 * self.series.len().max(1) as f64;
         let height = 60.0 + per_category * self.categories.len() as f64;
         let names: Vec<String> = self.categories.iter().map(|name| shortened(name, 32)).collect();
@@ -148,7 +148,11 @@ impl Bars {
     }
 
     /// Draws bars and error bars. `place` converts (category, position in its band, width, from, to) to a rectangle.
-    fn bars(&self, scale: &Scale, place: impl Fn(usize, f64, f64, f64, f64) -> [f64; 4]) -> String {
+    fn bars(
+        &self,
+        scale: &AxisScale,
+        place: impl Fn(usize, f64, f64, f64, f64) -> [f64; 4],
+    ) -> String {
         let inside = |value: f64| value.clamp(scale.from, scale.to);
         let n = self.series.len().max(1) as f64;
         let gap = if self.categories.len() > 40 { 0.05 } else { 0.14 };

@@ -1,6 +1,6 @@
 //! The frame of a chart: margins, axes and grid.
 
-use super::{Axis, Scale, short};
+use super::{Axis, AxisScale, short};
 use crate::html::text;
 
 /// Width of a chart in SVG units; the page scales it to the width of its column.
@@ -25,7 +25,7 @@ impl Frame {
     }
 
     /// Creates a frame with margins for the ticks of a vertical scale.
-    pub fn for_scale(height: f64, y: &Scale) -> Self {
+    pub fn for_scale(height: f64, y: &AxisScale) -> Self {
         Self::new(height, y.ticks.iter().map(|t| t.label.chars().count()))
     }
 
@@ -48,7 +48,7 @@ impl Frame {
     }
 
     /// Draws ticks and name of a horizontal axis, with vertical grid lines if requested.
-    pub fn x_axis(&self, scale: &Scale, axis: &Axis, grid: bool) -> String {
+    pub fn x_axis(&self, scale: &AxisScale, axis: &Axis, grid: bool) -> String {
         let (top, bottom) = (short(self.top), self.height - self.bottom);
         let mut out = String::new();
         for tick in &scale.ticks {
@@ -76,7 +76,7 @@ impl Frame {
     }
 
     /// Draws ticks, grid lines and name of a vertical axis.
-    pub fn y_axis(&self, scale: &Scale, axis: &Axis) -> String {
+    pub fn y_axis(&self, scale: &AxisScale, axis: &Axis) -> String {
         let (left, right) = (short(self.left), short(WIDTH - self.right));
         let mut out = String::new();
         for tick in &scale.ticks {

@@ -1,7 +1,7 @@
 //! Histograms.
 
 use super::frame::{Frame, WIDTH};
-use super::{Axis, Caption, Scale, figure, short, svg};
+use super::{Axis, AxisScale, Caption, figure, short, svg};
 use crate::html::{Html, text};
 use crate::number;
 
@@ -25,8 +25,8 @@ pub struct Histogram {
 impl Histogram {
     /// Draws the figure.
     pub fn html(&self) -> Html {
-        let y_scale = Scale::from_zero(self.counts.iter().map(|&c| c as f64), 4);
-        let x_scale = Scale::tight([self.from, self.to], 6);
+        let y_scale = AxisScale::from_zero(self.counts.iter().map(|&c| c as f64), 4);
+        let x_scale = AxisScale::tight([self.from, self.to], 6);
         let frame = Frame { right: 14.0, ..Frame::for_scale(230.0, &y_scale) };
         let mut out = frame.y_axis(&y_scale, &self.y) + &frame.x_axis(&x_scale, &self.x, false);
         let band = frame.plot_width() / self.counts.len().max(1) as f64;

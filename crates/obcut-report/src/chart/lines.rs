@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::frame::{Frame, WIDTH};
-use super::{Axis, Caption, Scale, figure, legend, marks, short, svg};
+use super::{Axis, AxisScale, Caption, figure, legend, marks, short, svg};
 use crate::html::{Html, data};
 use crate::{number, palette};
 
@@ -99,14 +99,14 @@ impl Lines {
         let xs = || self.points().map(|p| p.0);
         let ys = || self.points().map(|p| p.1);
         let x_scale = match (log_x, self.whole_x) {
-            (true, _) => Scale::log(xs(), 6),
-            (false, true) => Scale::whole(xs(), 8),
-            (false, false) => Scale::tight(xs(), 6),
+            (true, _) => AxisScale::log(xs(), 6),
+            (false, true) => AxisScale::whole(xs(), 8),
+            (false, false) => AxisScale::tight(xs(), 6),
         };
         let y_scale = match (log_y, self.from_zero) {
-            (true, _) => Scale::log(ys(), 6),
-            (false, true) => Scale::from_zero(ys(), 4),
-            (false, false) => Scale::linear(ys(), 4),
+            (true, _) => AxisScale::log(ys(), 6),
+            (false, true) => AxisScale::from_zero(ys(), 4),
+            (false, false) => AxisScale::linear(ys(), 4),
         };
         let frame = Frame { right: 14.0, ..Frame::for_scale(230.0, &y_scale) };
         let mut out = frame.y_axis(&y_scale, &self.y) + &frame.x_axis(&x_scale, &self.x, false);

@@ -8,7 +8,7 @@
 //! | [`Scatter`] | points in series, with hover and a legend that switches series on and off |
 //! | [`Blocks`] | a sparse matrix whose rows and columns are sorted by group |
 //! | [`Heat`] | a grid of values as colours and numbers |
-//! | [`Table`] | rows that can be sorted by every column |
+//! | [`TableChart`] | rows that can be sorted by every column |
 //!
 //! Every figure has a title, a note, axes with units and a description for screen readers. It does not need
 //! the script, which adds hover, switches and sorting.
@@ -23,14 +23,14 @@ mod lines;
 mod scatter;
 mod table;
 
-pub use axis::{Scale, Tick};
+pub use axis::{AxisScale, Tick};
 pub use bars::{BarSeries, Bars, Direction};
 pub use blocks::Blocks;
 pub use heat::Heat;
 pub use histogram::Histogram;
 pub use lines::{Line, Lines, LogSwitch};
-pub use scatter::{Field, Points, Scatter};
-pub use table::{Cell, Column, Table};
+pub use scatter::{Field, Scatter, ScatterPoints};
+pub use table::{Cell, Column, TableChart};
 
 use crate::html::{Html, text};
 use crate::palette;

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::frame::{Frame, WIDTH};
-use super::{Axis, Caption, Scale, figure, legend, marks, short, svg};
+use super::{Axis, AxisScale, Caption, figure, legend, marks, short, svg};
 use crate::html::{Html, data};
 use crate::number;
 
 /// Positions and series of points. All lists have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Points {
+pub struct ScatterPoints {
     /// Horizontal positions.
     pub x: Vec<f64>,
     /// Vertical positions.
@@ -39,7 +39,7 @@ pub struct Scatter {
     /// Names of the series.
     pub series: Vec<String>,
     /// The points.
-    pub points: Points,
+    pub points: ScatterPoints,
     /// The fields of the points.
     pub fields: Vec<Field>,
     /// Whether both axes have the same scale.
@@ -58,14 +58,14 @@ struct ScatterSpots<'a> {
 impl Scatter {
     /// Draws the figure.
     pub fn html(&self) -> Html {
-        let mut x_scale = Scale::tight(padded(&self.points.x), 6);
-        let mut y_scale = Scale::tight(padded(&self.points.y), 6);
+        let mut x_scale = AxisScale::tight(padded(&self.points.x), 6);
+        let mut y_scale = AxisScale::tight(padded(&self.points.y), 6);
         if self.equal {
             // Both axes get the range of the longer one.
             let length = (x_scale.to - x_scale.from).max(y_scale.to - y_scale.from);
-            let widen = |s: &Scale| {
+            let widen = |s: &AxisScale| {
                 let more = (length - (s.to - s.from)) / 2.0;
-                Scale::tight([s.from - more, s.to + more], 6)
+                AxisScale::tight([s.from - more, s.to + more], 6)
             };
             (x_scale, y_scale) = (widen(&x_scale), widen(&y_scale));
         }
@@ -123,7 +123,7 @@ mod tests {
         let scatter = Scatter {
             caption: Caption::new("Map", ""),
             series: vec!["cluster 0".into(), "cluster 1".into(), "</script>".into()],
-            points: Points {
+            points: ScatterPoints {
                 x: vec![0.0, 1.0, 2.0],
                 y: vec![0.0, 1.0, 0.5],
                 series: vec![0, 1, 1],

@@ -84,7 +84,7 @@ impl Cell {
 
 /// A table. A click or the enter key on a column header sorts by the column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct TableChart {
     /// Title and note.
     pub caption: Caption,
     /// The columns.
@@ -95,7 +95,7 @@ pub struct Table {
     pub half: bool,
 }
 
-impl Table {
+impl TableChart {
     /// Draws the table.
     pub fn html(&self) -> Html {
         let head: String = self.columns.iter().map(head).collect();
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn heads_are_buttons_and_numbers_have_keys() {
-        let table = Table {
+        let table = TableChart {
             caption: Caption::new("Scores", ""),
             columns: vec![Column::words("method"), Column::numbers("NMI (%)")],
             rows: vec![

@@ -1,7 +1,7 @@
 //! The section on the features that distinguish clusters.
 
 use super::sections::signed;
-use super::{Clustering, share};
+use super::{ClusteringFacts, share};
 use crate::chart::swatch;
 use crate::html::{Html, text};
 use crate::number::{count, percent, plural, significant};
@@ -12,7 +12,7 @@ use crate::palette;
 const OPEN: usize = 12;
 
 /// A card per cluster.
-pub fn differences(facts: &Clustering) -> Option<Section> {
+pub fn differences(facts: &ClusteringFacts) -> Option<Section> {
     let k = facts.k();
     if k == 0 {
         return None;
@@ -36,7 +36,7 @@ pub fn differences(facts: &Clustering) -> Option<Section> {
     Some(Section::new("What sets clusters apart", lead, [Html::trusted(body)]))
 }
 
-fn card(facts: &Clustering, j: usize) -> String {
+fn card(facts: &ClusteringFacts, j: usize) -> String {
     let c = &facts.explanation.clusters[j];
     let part = c.rows as f64 / facts.n_rows().max(1) as f64;
     let mut out = format!(

@@ -1,13 +1,15 @@
 //! The sections on convergence, choices and settings. A section without facts is omitted.
 
-use super::{Clustering, Convergence, share};
-use crate::chart::{Axis, BarSeries, Bars, Caption, Cell, Column, Direction, Line, Lines, Table};
+use super::{ClusteringFacts, Convergence, share};
+use crate::chart::{
+    Axis, BarSeries, Bars, Caption, Cell, Column, Direction, Line, Lines, TableChart,
+};
 use crate::html::{Html, text};
 use crate::number::{number, plural, seconds};
 use crate::page::Section;
 
 /// Convergence of the objective or the cut, and seconds per stage.
-pub fn course(facts: &Clustering) -> Option<Section> {
+pub fn course(facts: &ClusteringFacts) -> Option<Section> {
     let mut parts = Vec::new();
     let mut lead = String::new();
     if let Some(c) = &facts.convergence {
@@ -22,7 +24,7 @@ pub fn course(facts: &Clustering) -> Option<Section> {
 }
 
 fn outcome(c: &Convergence) -> String {
-    let mut words = format!("{}: {}.", plural(c.n_iter, "iteration"), c.stop.text());
+    let mut words = format!("{}: {}.", plural(c.n_iter, "iteration"), c.stop);
     if c.objective.is_empty() {
         words += " Anchors and graph were not learned (the default), so only the cut is optimized.";
     }
@@ -91,7 +93,7 @@ fn time(stages: &[(String, f64)]) -> Bars {
 }
 
 /// The candidates of the automatic choices.
-pub fn choices(facts: &Clustering) -> Option<Section> {
+pub fn choices(facts: &ClusteringFacts) -> Option<Section> {
     let mut parts = Vec::new();
     if let Some(path) = &facts.explanation.k_path {
         let state = match (path.chosen, path.clear) {
@@ -145,7 +147,7 @@ pub fn choices(facts: &Clustering) -> Option<Section> {
                 Cell::words(note),
             ]
         });
-        let table = Table {
+        let table = TableChart {
             caption: Caption::new(
                 "Candidates",
                 "Association measures how many links of a graph are inside clusters, balance how equal the sizes are; both are at most 1.",
@@ -169,7 +171,7 @@ pub fn choices(facts: &Clustering) -> Option<Section> {
 }
 
 /// The command and the settings.
-pub fn settings(facts: &Clustering) -> Option<Section> {
+pub fn settings(facts: &ClusteringFacts) -> Option<Section> {
     let mut parts = Vec::new();
     if let Some(command) = &facts.command {
         parts.push(Html::trusted(format!(

@@ -1,8 +1,9 @@
 //! The sections on clusters and rows. A section without facts is omitted.
 
-use super::{Clustering, share};
+use super::{ClusteringFacts, share};
 use crate::chart::{
-    Axis, BarSeries, Bars, Blocks, Caption, Cell, Column, Field, Histogram, Points, Scatter, Table,
+    Axis, BarSeries, Bars, Blocks, Caption, Cell, Column, Field, Histogram, Scatter, ScatterPoints,
+    TableChart,
 };
 use crate::html::{Html, text};
 use crate::number::{count, number, percent, plural, significant};
@@ -10,7 +11,7 @@ use crate::page::Section;
 use crate::report_data::{Links, Map, Margins};
 
 /// Sizes and cohesion of the clusters, and a table.
-pub fn sizes(facts: &Clustering) -> Option<Section> {
+pub fn sizes(facts: &ClusteringFacts) -> Option<Section> {
     let clusters = &facts.explanation.clusters;
     if clusters.is_empty() {
         return None;
@@ -58,7 +59,7 @@ pub fn sizes(facts: &Clustering) -> Option<Section> {
     Some(Section::new("Clusters", lead, parts))
 }
 
-fn cluster_table(facts: &Clustering) -> Table {
+fn cluster_table(facts: &ClusteringFacts) -> TableChart {
     let clusters = &facts.explanation.clusters;
     let n = facts.n_rows().max(1) as f64;
     // Weights get a column unless all are 1.
@@ -125,7 +126,7 @@ fn cluster_table(facts: &Clustering) -> Table {
         ),
         None => String::new(),
     };
-    Table {
+    TableChart {
         caption: Caption::new(
             "All clusters",
             format!(
@@ -144,7 +145,7 @@ pub(super) fn signed(value: f64, decimals: usize) -> String {
 }
 
 /// The map and the graph.
-pub fn rows(facts: &Clustering) -> Option<Section> {
+pub fn rows(facts: &ClusteringFacts) -> Option<Section> {
     let Some(rows) = &facts.rows else {
         let note = "This report was written without the rows, so the map, the graph and the margins are missing. To add them in Python, pass the rows: model.report(path, X).";
         let body = Html::trusted(format!("<p class=\"note\">{}</p>", text(note)));
@@ -155,7 +156,7 @@ pub fn rows(facts: &Clustering) -> Option<Section> {
     Some(Section::new("Map and graph", "", parts))
 }
 
-fn map(facts: &Clustering, map: &Map, n_rows: usize) -> Scatter {
+fn map(facts: &ClusteringFacts, map: &Map, n_rows: usize) -> Scatter {
     let n = map.rows.len();
     let shown = if n < n_rows {
         format!("{} of {}, spread evenly.", count(n), plural(n_rows, "row"))
@@ -173,7 +174,7 @@ fn map(facts: &Clustering, map: &Map, n_rows: usize) -> Scatter {
         x: Axis::new("map, to the right", "no unit"),
         y: Axis::new("map, upwards", "no unit"),
         series: names.map(|(j, c)| format!("{j} · {}", count(c.rows))).collect(),
-        points: Points {
+        points: ScatterPoints {
             x: map.x.clone(),
             y: map.y.clone(),
             series: map.labels.iter().map(|&l| l as usize).collect(),
@@ -193,7 +194,7 @@ fn map(facts: &Clustering, map: &Map, n_rows: usize) -> Scatter {
     }
 }
 
-fn links(facts: &Clustering, links: &Links) -> Blocks {
+fn links(facts: &ClusteringFacts, links: &Links) -> Blocks {
     let columns = match links.n_columns == facts.n_anchors {
         true => plural(links.n_columns, "anchor"),
         false => {
@@ -221,7 +222,7 @@ fn links(facts: &Clustering, links: &Links) -> Blocks {
 }
 
 /// Margins, and the least certain rows.
-pub fn certainty(facts: &Clustering) -> Option<Section> {
+pub fn certainty(facts: &ClusteringFacts) -> Option<Section> {
     let rows = facts.rows.as_ref()?;
     let margins = rows.margins.as_ref()?;
     let lead = "The margin of a row is the advantage of its cluster over the second best: 0 on the border, and larger for certain rows. Margins are comparable within one clustering.";
@@ -251,7 +252,7 @@ fn histogram(margins: &Margins, looked_at: Option<usize>) -> Histogram {
     }
 }
 
-fn uncertain(margins: &Margins, looked_at: Option<usize>) -> Table {
+fn uncertain(margins: &Margins, looked_at: Option<usize>) -> TableChart {
     let among = match looked_at {
         Some(n) => format!(" Among the {} of the histogram.", plural(n, "row")),
         None => String::new(),
@@ -264,7 +265,7 @@ fn uncertain(margins: &Margins, looked_at: Option<usize>) -> Table {
             Cell::keyed(significant(u.margin, 3), u.margin),
         ]
     });
-    Table {
+    TableChart {
         caption: Caption::new("Least certain rows", format!("Rows count from 0.{among}")),
         columns: ["row", "cluster", "second best", "margin"].map(Column::numbers).to_vec(),
         rows: rows.collect(),

@@ -1,13 +1,14 @@
-use obcut::{DenseRef, GraphKind, Learn, Matrix, Params, Samples, Silent, fit, synthetic};
+use obcut::{DenseRef, GraphKind, Learn, Matrix, OBCut, Params, Samples, Silent, synthetic};
 
 use super::*;
 
 /// The page of a fit, with measured seconds left out.
 fn page(samples: &Samples<'_>, params: &Params, names: Vec<String>) -> String {
-    let mut found = fit(samples, None, params, &Silent).unwrap();
-    found.model_mut().set_feature_names(names);
+    let found = OBCut::from(params.clone()).fit(samples).unwrap();
     let rows = ReportData::of_fit(&found, samples, None, params.threads, &Silent).unwrap();
-    let mut facts = Clustering { rows: Some(rows), ..Clustering::of_fit(&found) };
+    let feature_names = names;
+    let mut facts =
+        ClusteringFacts { rows: Some(rows), feature_names, ..ClusteringFacts::of_fit(&found) };
     facts.seconds.clear();
     facts.settings.retain(|(name, _)| name != "threads");
     clustering(&facts)
@@ -55,7 +56,7 @@ fn both_terms_are_shown_when_they_were_learned() {
 fn the_first_term_and_the_cut_make_up_the_objective() {
     let data = synthetic::blobs(400, 3, 3, 0.6, 2);
     let samples = data.matrix.samples().unwrap();
-    let found = fit(&samples, None, &Params::paper(3), &Silent).unwrap();
+    let found = OBCut::from(Params::paper(3)).fit(&samples).unwrap();
     let c = Convergence::from(found.trace());
     assert_eq!((c.residual.len(), c.cut.len()), (c.objective.len(), c.objective.len() - 1));
     for i in 1..c.objective.len() {
@@ -115,8 +116,8 @@ fn rows_marked_as_noise_are_counted_and_are_no_cluster() {
 fn without_rows_the_page_says_so() {
     let data = synthetic::blobs(300, 2, 2, 0.3, 1);
     let samples = data.matrix.samples().unwrap();
-    let found = fit(&samples, None, &quick(2), &Silent).unwrap();
-    let html = clustering(&Clustering::of_model(found.model()));
+    let found = OBCut::from(quick(2)).fit(&samples).unwrap();
+    let html = clustering(&ClusteringFacts::of_model(found.model()));
     assert!(html.contains("This report was written without the rows"));
     assert!(!html.contains("Margins of all rows"));
 }
@@ -125,8 +126,8 @@ fn without_rows_the_page_says_so() {
 fn warnings_are_plain_sentences() {
     let data = synthetic::blobs(300, 2, 3, 0.05, 1);
     let samples = data.matrix.samples().unwrap();
-    let found = fit(&samples, None, &quick(3), &Silent).unwrap();
-    let mut facts = Clustering::of_fit(&found);
+    let found = OBCut::from(quick(3)).fit(&samples).unwrap();
+    let mut facts = ClusteringFacts::of_fit(&found);
     let mut with_pieces = |n_pieces: usize| {
         if let Some(c) = &mut facts.convergence {
             (c.stop, c.n_idle, c.n_pieces) = (StopReason::MaxIter, 3, n_pieces);
@@ -143,14 +144,14 @@ fn warnings_are_plain_sentences() {
 fn the_facts_of_a_fit_travel_as_json_and_those_of_older_versions_are_read() {
     let data = synthetic::blobs(300, 2, 2, 0.3, 1);
     let samples = data.matrix.samples().unwrap();
-    let found = fit(&samples, None, &quick(2), &Silent).unwrap();
+    let found = OBCut::from(quick(2)).fit(&samples).unwrap();
     let json = serde_json::to_string(&FitFacts::from(&found)).unwrap();
     let back: FitFacts = serde_json::from_str(&json).unwrap();
-    let page = clustering(&Clustering::new(found.model(), back));
-    assert_eq!(page, clustering(&Clustering::of_fit(&found)));
+    let page = clustering(&ClusteringFacts::new(found.model(), back));
+    assert_eq!(page, clustering(&ClusteringFacts::of_fit(&found)));
     // Older versions kept the whole page, with what it shows of the rows.
     let older = json.replacen('{', r#"{"title":"","sketch":{"n_rows":300},"#, 1);
     let back: FitFacts = serde_json::from_str(&older).unwrap();
-    assert_eq!(clustering(&Clustering::new(found.model(), back)), page);
+    assert_eq!(clustering(&ClusteringFacts::new(found.model(), back)), page);
     assert_eq!(serde_json::from_str::<FitFacts>("{}").unwrap(), FitFacts::default());
 }

@@ -5,7 +5,7 @@ use obcut::{Csr, CsrRef, DenseRef, Error, Matrix, Samples};
 /// Chooses rows by labels that are passed in order and in batches. Every cluster gets a share by its size, at least
 /// a few rows, and the rows are spread evenly over the table.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct RowChoice {
     clusters: Vec<Stretches>,
     chosen: Vec<u64>,
     n_seen: u64,
@@ -34,7 +34,7 @@ impl Stretches {
     }
 }
 
-impl Choice {
+impl RowChoice {
     /// Chooses about `most` rows from clusters of these sizes.
     pub fn new(sizes: &[usize], most: usize) -> Self {
         let total: usize = sizes.iter().sum();
@@ -71,7 +71,7 @@ impl Choice {
 pub fn spread(labels: &[u32], k: usize, most: usize) -> Vec<u32> {
     let mut sizes = vec![0; k];
     labels.iter().for_each(|&label| sizes[label as usize] += 1);
-    let mut choice = Choice::new(&sizes, most);
+    let mut choice = RowChoice::new(&sizes, most);
     choice.take(labels);
     choice.rows().iter().map(|&row| row as u32).collect()
 }
@@ -139,7 +139,7 @@ mod tests {
         let mut sizes = vec![0; 5];
         labels.iter().for_each(|&label| sizes[label as usize] += 1);
         for portion in [1, 999, 65_536] {
-            let mut choice = Choice::new(&sizes, 400);
+            let mut choice = RowChoice::new(&sizes, 400);
             labels.chunks(portion).for_each(|part| choice.take(part));
             assert!(choice.rows().iter().copied().eq(whole.iter().map(|&row| u64::from(row))));
         }

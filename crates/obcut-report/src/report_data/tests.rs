@@ -1,13 +1,13 @@
 use std::ops::Range;
 
-use obcut::{CsrRef, DenseRef, GraphKind, Ints, Matrix, Params, Silent, fit, synthetic};
+use obcut::{CsrRef, DenseRef, GraphKind, Ints, Matrix, OBCut, Params, Silent, synthetic};
 
 use super::*;
 
 fn report_data(data: &synthetic::Labelled, k: usize, threads: usize) -> ReportData {
     let samples = data.matrix.samples().unwrap();
     let params = Params { graph: GraphKind::Distance, threads, ..Params::new(k) };
-    let found = fit(&samples, None, &params, &Silent).unwrap();
+    let found = OBCut::from(params.clone()).fit(&samples).unwrap();
     ReportData::of_fit(&found, &samples, None, threads, &Silent).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn one_cluster_and_one_feature_have_a_report() {
     let x: Vec<f64> = (0..60).map(f64::from).collect();
     let samples = DenseRef::new(&x, 60, 1).unwrap().into();
     for k in [1, 2] {
-        let found = fit(&samples, None, &Params::new(k), &Silent).unwrap();
+        let found = OBCut::from(Params::new(k)).fit(&samples).unwrap();
         let found_data = ReportData::of_fit(&found, &samples, None, 1, &Silent).unwrap();
         assert_eq!(found_data.margins.is_none(), k == 1);
         assert_eq!(found_data.map.rows.len(), 60);
@@ -57,7 +57,7 @@ fn sparse_rows_and_rows_by_a_model_give_the_same_report() {
     let columns: Vec<i64> = (0..240).map(|i| i % 2).collect();
     let sparse: Samples<'_> =
         CsrRef::new(Ints::I64(&offsets), Ints::I64(&columns), &x, 2).unwrap().into();
-    let found = fit(&sparse, None, &Params::new(2), &Silent).unwrap();
+    let found = OBCut::from(Params::new(2)).fit(&sparse).unwrap();
     let a = ReportData::of_fit(&found, &sparse, None, 1, &Silent).unwrap();
     let b = ReportData::of_rows(found.model(), &dense, None, 1, &Silent).unwrap();
     assert_eq!((a.map.rows, a.map.labels, a.typical), (b.map.rows, b.map.labels, b.typical));
@@ -98,7 +98,7 @@ fn rows_in_pieces_keep_their_numbers() {
     let data = synthetic::blobs(9_000, 5, 4, 0.6, 3);
     let samples = data.matrix.samples().unwrap();
     let params = Params { graph: GraphKind::Distance, ..Params::new(4) };
-    let found = fit(&samples, None, &params, &Silent).unwrap();
+    let found = OBCut::from(params.clone()).fit(&samples).unwrap();
     let Matrix::Dense64 { values, .. } = &data.matrix else { panic!("double precision") };
     let source = Apart(values, 5);
     let of = |rows: &[u64]| {
@@ -109,7 +109,7 @@ fn rows_in_pieces_keep_their_numbers() {
 
     let sizes: Vec<usize> =
         (0..4).map(|j| found.labels().iter().filter(|&&label| label == j).count()).collect();
-    let mut choice = Choice::new(&sizes, 500);
+    let mut choice = RowChoice::new(&sizes, 500);
     choice.take(&found.labels());
     let chosen = choice.rows();
     let some = of(&chosen);

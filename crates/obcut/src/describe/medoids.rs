@@ -132,7 +132,7 @@ fn insert(best: &mut Vec<NearRow>, near: NearRow, count: usize) {
 
 #[cfg(test)]
 mod tests {
-    use crate::fit;
+    use crate::fit::fit;
     use crate::params::Params;
     use crate::synthetic;
     use obcut_core::matrix::{CsrRef, DenseRef, Ints};

@@ -11,6 +11,7 @@ use crate::params::Params;
 use obcut_core::Graph;
 use obcut_core::block::{BLOCK, Block, Points, Scratch};
 use obcut_core::error::Error;
+use obcut_core::linalg::row::RowProduct;
 use obcut_core::parallel::Context;
 use obcut_core::table::Table;
 
@@ -18,7 +19,7 @@ use obcut_core::table::Table;
 const EDGE: f64 = 1e-12;
 
 /// Makes rows of B from anchors.
-pub(crate) struct Builder {
+pub(crate) struct GraphBuilder {
     parts: Vec<Linked>,
     n_columns: usize,
 }
@@ -42,7 +43,7 @@ struct Row {
     values: Vec<f64>,
 }
 
-impl Builder {
+impl GraphBuilder {
     pub fn new(params: &Params, layout: &GraphLayout, points: &Points, ridge: f64) -> Self {
         let d = points.values.len() / points.n;
         let mut n_columns = 0;
@@ -91,18 +92,16 @@ impl Builder {
         graph
     }
 
-    /// The row of B of a table with one row: the same bits as in a block, without most of its products where
-    /// rounding cannot matter.
-    pub fn build_one(&self, table: &Table<'_>, points: &Points) -> Graph {
-        let sets = || self.parts.iter().flat_map(|part| part.places().zip(&part.sets));
-        if table.is_sparse() || sets().any(|(_, set)| set.n_nearest().is_none()) {
-            return self.build_range(table, points, 0..1);
-        }
-        let nearest = sets().filter_map(|(place, set)| Some((place, set.n_nearest()?)));
+    /// The row of B of a dense table with one row: the same bits as in a block.
+    pub fn build_one(
+        &self,
+        table: &Table<'_>,
+        points: &Points,
+        product: Option<&RowProduct>,
+    ) -> Graph {
+        let Some(product) = product else { return self.build_range(table, points, 0..1) };
         let mut scratch = Scratch::default();
-        let Some(block) = table.certain_row(0, points, nearest, &mut scratch) else {
-            return self.build_range(table, points, 0..1);
-        };
+        let block = table.single_row(points, product, &mut scratch);
         let mut graph = Graph::empty(self.n_columns);
         let mut row = Row::default();
         self.link(&block, 0, &mut RowLinks::new(), &mut row);
@@ -174,7 +173,7 @@ mod tests {
         let params = Params { graph: kind, n_neighbors: s, ..Params::new(2) };
         let context = Context::new(1, &Silent).unwrap();
         let layout = GraphLayout::single(kind, points.n / sets, sets);
-        Builder::new(&params, &layout, &points, 0.0).build(&table, &points, &context).unwrap()
+        GraphBuilder::new(&params, &layout, &points, 0.0).build(&table, &points, &context).unwrap()
     }
 
     /// Random rows of the simplex on given anchors, to try and beat a solution with.
@@ -212,7 +211,7 @@ mod tests {
             let mut layout = GraphLayout::single(kind, 30, 1);
             layout.0[0].links = Some(7);
             let params = Params { n_neighbors: 2, ..Params::new(2) };
-            let builder = Builder::new(&params, &layout, &points, 0.0);
+            let builder = GraphBuilder::new(&params, &layout, &points, 0.0);
             let graph = builder.build(&table, &points, &context).unwrap();
             assert_eq!(graph, build(kind, &x, &anchors, d, 7, 1));
         }

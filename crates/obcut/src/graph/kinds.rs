@@ -49,11 +49,6 @@ pub(crate) trait LinkRow: Send + Sync {
     /// Finds the anchors that row `r` of the block is linked to, and their weights: `links.anchors` and
     /// `links.weights`. They depend on the row alone.
     fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut RowLinks);
-
-    /// How many nearest anchors it takes from a dense block, if it takes no products besides.
-    fn n_nearest(&self) -> Option<usize> {
-        None
-    }
 }
 
 /// The links of a row, and buffers of one thread to find them.
@@ -88,7 +83,7 @@ impl RowLinks {
 /// The names of the kinds.
 #[cfg(test)]
 pub(crate) fn all() -> Vec<GraphKind> {
-    use crate::params::Named;
+    use obcut_core::choice::Named;
     GraphKind::ALL.iter().copied().filter(|&name| of(name).is_some()).collect()
 }
 

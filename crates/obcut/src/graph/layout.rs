@@ -3,7 +3,7 @@
 //! A graph has one or several parts side by side. A part is one kind of links to one or several
 //! anchor sets of equal size; two parts may use the same anchors, each with columns of its own.
 
-use crate::params::Named;
+use obcut_core::choice::Named;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::kinds;

@@ -14,7 +14,7 @@ use super::round::PassLabels;
 use super::store::{InMemory, Store, lock};
 use super::sums::STRETCH;
 use super::task::{Partial, Piece, ReadyTask, Task, from_bytes, sealed, to_bytes, unsealed};
-use super::{LargeFit, Next, OutOfCoreFit};
+use super::{Next, OutOfCoreFit, StoredFit};
 use crate::model::Model;
 use crate::model::rule::RowScore;
 use crate::params::Params;
@@ -23,7 +23,7 @@ use obcut_core::block::BLOCK;
 use obcut_core::error::{DataError, Error, StateError};
 use obcut_core::matrix::{Csr, DenseRef, Matrix, Samples};
 use obcut_core::normalize;
-use obcut_core::observer::{Observer, Progress, Stage};
+use obcut_core::observer::{Observer, Progress, Silent, Stage};
 use obcut_core::parallel::Context;
 use obcut_core::random::mix;
 
@@ -266,7 +266,7 @@ impl<'a> Drive<'a> {
     }
 
     /// All passes until the end.
-    fn run(&self, mut large: OutOfCoreFit, mut from: Merged) -> Result<LargeFit, Error> {
+    fn run(&self, mut large: OutOfCoreFit, mut from: Merged) -> Result<StoredFit, Error> {
         let mut seconds = [0.0; 2];
         loop {
             match large.next() {
@@ -358,7 +358,7 @@ pub(crate) fn fit_samples(
     weights: Option<&[f64]>,
     params: &Params,
     observer: &dyn Observer,
-) -> Result<(Vec<RowScore>, LargeFit), Error> {
+) -> Result<(Vec<RowScore>, StoredFit), Error> {
     let n = samples.n_rows();
     let store = InMemory::new(n);
     let supply = Supply::Memory(*samples);
@@ -378,22 +378,21 @@ fn like(source: &dyn RowSource) -> Result<Samples<'static>, Error> {
     })
 }
 
-/// Clusters a large table that is read in batches, see [`crate::fit_rows`].
+/// Clusters a large table that is read in batches, see [`crate::OBCut::fit_into`].
 pub(crate) fn fit_source(
     source: &dyn RowSource,
     weights: Option<&[f64]>,
     params: &Params,
     observer: &dyn Observer,
     store: &dyn Store,
-    saved: Option<&[u8]>,
-) -> Result<LargeFit, Error> {
+) -> Result<StoredFit, Error> {
     let n = source.n_rows();
     let like = like(source)?;
     let supply = Supply::Source(source);
     let mut drive = Drive::new(supply, like, weights, params.threads, observer, store)?;
     let mut large = OutOfCoreFit::new(params, &like, n)?;
     let mut from = Merged::default();
-    if let Some(saved) = saved {
+    if let Some(saved) = store.saved() {
         let (state, piece_rows, due, partial, of): (Vec<u8>, usize, usize, _, u64) =
             from_bytes(unsealed(saved)?)?;
         if of != hash(weights) {
@@ -404,6 +403,18 @@ pub(crate) fn fit_source(
         from = Merged { due: due.min(drive.n_pieces()), partial, ..Merged::default() };
     }
     drive.run(large, from)
+}
+
+impl Model {
+    /// Label of every row of a source, which is read in batches, on all cores.
+    ///
+    /// # Errors
+    /// As [`Model::predict`], and when rows cannot be read.
+    pub fn predict_source(&self, source: &dyn RowSource) -> Result<Vec<u32>, Error> {
+        let store = InMemory::new(source.n_rows());
+        predict_rows(self, source, 0, &Silent, &store)?;
+        Ok(store.finish().iter().map(|row| row.label).collect())
+    }
 }
 
 /// Labels rows that are read piece by piece, in memory that does not grow with their number.

@@ -13,7 +13,7 @@
 //! | round  | links to the anchors, labels, sums for the next rule      | M × k + k × d numbers       |
 //!
 //! [`OutOfCoreFit`] says what comes next, a [`Task`] does it with one piece of the rows, and [`Partial`]s are
-//! merged. Who runs the tasks is left open: threads (`fit_samples`), files ([`crate::fit_rows`]), other
+//! merged. Who runs the tasks is left open: threads (`fit_samples`), files ([`crate::OBCut::fit_source`]), other
 //! machines. Merging is exact (`sums.rs`), so they all give the same bits, in any order and for any
 //! cut into pieces.
 
@@ -27,10 +27,13 @@ mod task;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "front-ends")]
 pub use drive::predict_rows;
 pub(crate) use drive::{fit_samples, fit_source};
-pub use store::{InMemory, NoStore, Store};
-pub use task::{Partial, Piece, ReadyTask, Task};
+pub use store::{InMemory, Store};
+pub use task::{Partial, Task};
+#[cfg(feature = "front-ends")]
+pub use task::{Piece, ReadyTask};
 
 use crate::model::Model;
 use crate::model::rule::DecisionRule;
@@ -45,7 +48,7 @@ use obcut_core::Graph;
 use obcut_core::error::{DataError, Error, ParamError, StateError};
 use obcut_core::linalg::{factor, simd};
 use obcut_core::matrix::Samples;
-use obcut_core::normalize::{self, Columns, Scaling};
+use obcut_core::normalize::{self, ColumnStatistics, Scaling};
 use obcut_core::observer::{Observer, Silent};
 use obcut_core::parallel::Context;
 use obcut_core::random::{Stream, mix};
@@ -112,7 +115,7 @@ pub fn is_large(params: &Params, n_rows: usize, n_cols: usize) -> bool {
 /// A fit of a large table, pass by pass.
 ///
 /// ```
-/// use obcut::large::{OutOfCoreFit, Next, Piece};
+/// use obcut::front_ends::{Next, OutOfCoreFit, Piece};
 /// use obcut::{Params, Silent, synthetic};
 ///
 /// let blobs = synthetic::blobs(3000, 4, 3, 0.05, 1);
@@ -215,25 +218,26 @@ struct Facts {
     weights: Vec<f64>,
 }
 
-/// The end of a fit of a large table; labels are given to those who asked for them in the rounds.
+/// The result of a fit whose rows went to a [`Store`], see [`crate::OBCut::fit_into`].
 #[derive(Clone, Debug)]
-pub struct LargeFit {
-    /// Labels any rows.
+#[non_exhaustive]
+pub struct StoredFit {
+    /// Labels new rows, and repeats the labels of the fit on the old ones.
     pub model: Model,
-    /// Values and seconds of the core, and how the table was read.
+    /// Values and seconds of the fit, and why it stopped.
     pub trace: Trace,
     /// What a user should know.
     pub warnings: Vec<Warning>,
 }
 
 impl Facts {
-    fn columns(&self) -> Columns {
-        Columns {
+    fn columns(&self) -> ColumnStatistics {
+        ColumnStatistics {
             min: self.min.clone(),
             max: self.max.clone(),
             sum: self.sum.clone(),
             weight: self.weight,
-            ..Columns::new(self.min.len())
+            ..ColumnStatistics::new(self.min.len())
         }
     }
 }
@@ -462,7 +466,7 @@ impl OutOfCoreFit {
     ///
     /// # Errors
     /// When it is not.
-    pub fn finish(self) -> Result<LargeFit, Error> {
+    pub fn finish(self) -> Result<StoredFit, Error> {
         let Step::Done(mut model) = self.state.step else { return Err(mixed()) };
         let mut trace = self.state.trace;
         if let Some(large) = &mut trace.large {
@@ -473,7 +477,7 @@ impl OutOfCoreFit {
         }
         model.params.core_rows = self.params.core_rows;
         let warnings = self.state.notes.warnings(&model, &trace);
-        Ok(LargeFit { model: *model, trace, warnings })
+        Ok(StoredFit { model: *model, trace, warnings })
     }
 
     /// What is known so far, as bytes: with the same settings and rows, [`Self::resume`] continues from

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::sums::{STRETCH, SumGrid};
 use super::task::{Piece, add};
 use crate::describe::clusters::FeatureMoments;
-use crate::graph::bipartite::Builder;
+use crate::graph::bipartite::GraphBuilder;
 use crate::model::Model;
 use crate::model::rule::{DecisionRule, Labeller, RowScore, best};
 use crate::model::spread::{JudgeWork, RowJudge, Seen};
@@ -18,7 +18,7 @@ use obcut_core::kmeans::nearest_point;
 use obcut_core::linalg::gemm::Real;
 use obcut_core::linalg::simd::vectorised;
 use obcut_core::matrix::Samples;
-use obcut_core::normalize::Columns;
+use obcut_core::normalize::ColumnStatistics;
 use obcut_core::table::Table;
 
 /// What a round needs to know.
@@ -58,7 +58,7 @@ pub(crate) struct LabelPass {
 impl Scope {
     /// For the rows of a table. Sparse rows are seen from zero, so that zeros add nothing.
     pub fn new(
-        columns: &Columns,
+        columns: &ColumnStatistics,
         sparse: bool,
         (largest_weight, unit): (f64, f64),
         n: usize,
@@ -142,7 +142,7 @@ impl LabelPass {
 pub(crate) struct PassLabels<'m> {
     model: &'m Model,
     points: Points,
-    builder: Builder,
+    builder: GraphBuilder,
     labeller: Labeller,
     /// Points whose nearest one labels a row, where the model has such.
     prototypes: Option<Points>,

@@ -11,7 +11,7 @@ use obcut_core::error::{DataError, Error};
 use obcut_core::linalg::gemm::Real;
 use obcut_core::linalg::simd::vectorised;
 use obcut_core::matrix::Samples;
-use obcut_core::normalize::{Columns, Scaling, second_len, second_terms};
+use obcut_core::normalize::{ColumnStatistics, Scaling, second_len, second_terms};
 use obcut_core::random::Stream;
 use obcut_core::table::Table;
 
@@ -199,7 +199,7 @@ impl Scan {
     }
 
     /// The columns, if all can be used.
-    pub fn columns(&self, limit: f64) -> Result<Columns, Error> {
+    pub fn columns(&self, limit: f64) -> Result<ColumnStatistics, Error> {
         if let Some((row, weight)) = self.bad_weight {
             let row = row as usize;
             return Err(if weight.is_finite() && weight > 0.0 {
@@ -210,7 +210,7 @@ impl Scan {
         }
         let place =
             |bad: Option<(u64, u32, f64)>| bad.map(|(row, f, v)| (row as usize, f as usize, v));
-        let mut columns = Columns {
+        let mut columns = ColumnStatistics {
             min: self.min.clone(),
             max: self.max.clone(),
             sum: self.sum.iter().zip(&self.rest).map(|(s, r)| s + r).collect(),
@@ -250,7 +250,7 @@ pub(crate) struct SecondTask {
 }
 
 impl SecondTask {
-    pub fn new(kind: Scale, columns: &Columns, largest_weight: f64, n: usize) -> Self {
+    pub fn new(kind: Scale, columns: &ColumnStatistics, largest_weight: f64, n: usize) -> Self {
         let (mean, d) = (columns.known(kind), columns.min.len());
         let mut size = vec![1.0; second_len(kind, d)];
         if kind == Scale::Standard {

@@ -28,9 +28,9 @@ pub trait Store: Sync {
         false
     }
 
-    /// Keeps a state that [`fit_rows`](crate::fit_rows) can continue from, with all rows given so far. The state holds a
-    /// checksum of its own. A fit that continues from it does not give the first `n_labeled` rows again in the pass that
-    /// was interrupted, so the store must still have them.
+    /// Keeps a state that a fit can continue from, with all rows given so far. The state holds a checksum of its own. A
+    /// fit that continues from it does not give the first `n_labeled` rows again in the pass that was interrupted, so
+    /// the store must still have them.
     ///
     /// # Errors
     /// When it cannot be kept.
@@ -38,13 +38,12 @@ pub trait Store: Sync {
         let _ = (state, n_labeled);
         Ok(())
     }
+
+    /// The last state that [`Self::save`] kept, for a fit that continues.
+    fn saved(&self) -> Option<&[u8]> {
+        None
+    }
 }
-
-/// Keeps nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoStore;
-
-impl Store for NoStore {}
 
 /// Keeps labels and figures of all rows in memory.
 #[derive(Debug)]

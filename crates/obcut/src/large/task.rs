@@ -69,15 +69,6 @@ pub(crate) enum PassResult {
 }
 
 impl Task {
-    /// A short name, for people who watch.
-    pub fn name(&self) -> &'static str {
-        match self.0 {
-            TaskKind::Scan(_) => "scan",
-            TaskKind::Second(_) => "scale",
-            TaskKind::LabelPass(_) => "round",
-        }
-    }
-
     /// Whether the rows get labels in this pass.
     pub fn labels(&self) -> bool {
         matches!(self.0, TaskKind::LabelPass(_))
@@ -90,22 +81,6 @@ impl Task {
             TaskKind::Second(task) => Inner::Second(task),
             TaskKind::LabelPass(task) => Inner::LabelPass(Box::new(task.ready(like))),
         })
-    }
-
-    /// The task as bytes.
-    ///
-    /// # Errors
-    /// When memory does not suffice.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        to_bytes(self)
-    }
-
-    /// Reads a task from its bytes.
-    ///
-    /// # Errors
-    /// When they are damaged or of another version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        from_bytes(bytes)
     }
 }
 
@@ -139,7 +114,39 @@ impl Partial {
         }
         Ok(())
     }
+}
 
+/// What other machines need.
+#[cfg(feature = "front-ends")]
+impl Task {
+    /// A short name, for people who watch.
+    pub fn name(&self) -> &'static str {
+        match self.0 {
+            TaskKind::Scan(_) => "scan",
+            TaskKind::Second(_) => "scale",
+            TaskKind::LabelPass(_) => "round",
+        }
+    }
+
+    /// The task as bytes.
+    ///
+    /// # Errors
+    /// When memory does not suffice.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        to_bytes(self)
+    }
+
+    /// Reads a task from its bytes.
+    ///
+    /// # Errors
+    /// When they are damaged or of another version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        from_bytes(bytes)
+    }
+}
+
+#[cfg(feature = "front-ends")]
+impl Partial {
     /// The result as bytes.
     ///
     /// # Errors

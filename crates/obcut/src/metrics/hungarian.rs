@@ -17,14 +17,14 @@ use std::collections::BinaryHeap;
 ///
 /// `cells` must be in row order, with `row < n_rows` and `col < n_cols`.
 pub(super) fn matching(n_rows: usize, n_cols: usize, cells: &[CountCell]) -> Vec<Option<usize>> {
-    let mut solver = Solver::new(n_rows, n_cols, cells);
+    let mut solver = HungarianSolver::new(n_rows, n_cols, cells);
     for row in 0..n_rows {
         solver.enter(row);
     }
     solver.row_match
 }
 
-struct Solver<'a> {
+struct HungarianSolver<'a> {
     cells: &'a [CountCell],
     /// Cells of row i are `cells[starts[i]..starts[i + 1]]`.
     starts: Vec<usize>,
@@ -57,7 +57,7 @@ enum End {
 
 const UNREACHED: i128 = i128::MAX;
 
-impl<'a> Solver<'a> {
+impl<'a> HungarianSolver<'a> {
     fn new(n_rows: usize, n_cols: usize, cells: &'a [CountCell]) -> Self {
         let mut row_price = vec![0; n_rows];
         let mut starts = vec![0; n_rows + 1];

@@ -258,7 +258,7 @@ impl Model {
 fn saved_params<'de, D: Deserializer<'de>>(from: D) -> Result<Params, D::Error> {
     let mut given = serde_json::Map::deserialize(from)?;
     given.entry("balance").or_insert_with(|| 1.0.into());
-    let known = |name: &str| name == "k_range" || Params::parameter(name).is_some();
+    let known = |name: &str| name == "k_range" || crate::params::parameter(name).is_some();
     let given = given.iter().map(|(name, value)| (name.as_str(), value));
     Params::new(0).with_settings(given.filter(|(name, _)| known(name))).map_err(D::Error::custom)
 }
@@ -392,8 +392,9 @@ mod tests {
 
     #[test]
     fn files_that_do_not_say_what_is_usual_still_label_and_score_rows() {
+        use crate::fit::fit;
         use crate::params::Noise;
-        use crate::{Silent, fit, synthetic};
+        use crate::{Silent, synthetic};
         let data = synthetic::blobs(400, 3, 3, 0.1, 1);
         let samples = data.matrix.samples().unwrap();
         let params = Params { noise: Some(Noise::Auto), ..Params::new(3) };
@@ -404,7 +405,7 @@ mod tests {
         cut.rule.sums = vec![1.0, 1.5, 1.0];
         for model in [found.model(), &cut] {
             let old = Model::from_bytes(&aged(&model.to_bytes().unwrap())).unwrap();
-            assert_eq!(old.noise_threshold(), None);
+            assert_eq!(old.info().noise_threshold, None);
             let labels = model.on(&samples).unwrap().threads(1).labels().unwrap();
             let rows = old.on(&samples).unwrap().threads(1).rows().unwrap();
             assert!(rows.iter().map(|row| row.label).eq(labels));

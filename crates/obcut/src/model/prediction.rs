@@ -70,14 +70,15 @@ impl<'a> Prediction<'a> {
     ///
     /// # Errors
     /// As [`Self::labels`].
+    #[cfg(feature = "front-ends")]
     pub fn labels_or_noise(&self) -> Result<Vec<i32>, Error> {
-        if self.model.noise_threshold().is_none() {
+        if self.model.spread.threshold.is_none() {
             return Ok(self.labels()?.into_iter().map(|label| label as i32).collect());
         }
         Ok(self.rows()?.iter().map(RowScore::label_or_noise).collect())
     }
 
-    /// Label, second-best cluster, margin, confidence and outlier score of every row.
+    /// Label, second-best cluster, margin, confidence and outlier score of every row, and whether it is noise.
     ///
     /// # Errors
     /// As [`Self::labels`].
@@ -86,23 +87,18 @@ impl<'a> Prediction<'a> {
         self.visit(NO_SCORE, 1, judge, |seen, judge, work, out| out[0] = judge.score(seen, work))
     }
 
-    /// Probability of every cluster for every row, see [`Model::predict_proba`].
+    /// Probability of every cluster for every row: they sum to one, and the label has the largest. Inside a
+    /// cluster they are the row's shares of the votes; far from all clusters they are close to 1/k.
     ///
     /// # Errors
     /// As [`Self::labels`].
     pub fn probabilities(&self) -> Result<ClusterScores, Error> {
         let judge = |table: &Table<'_>| RowJudge::new(self.model, table);
-        self.cluster_scores(judge, |seen, judge, work, out| judge.probabilities(seen, work, out))
-    }
-
-    /// Gain of every cluster for every row: what the cut would gain per unit of weight if the row joined the
-    /// cluster. Of a row that the model remembers (see [`crate::Learn`]) the gains of its cluster and of the
-    /// rule's are exchanged.
-    ///
-    /// # Errors
-    /// As [`Self::labels`].
-    pub fn gains(&self) -> Result<ClusterScores, Error> {
-        self.cluster_scores(|_| (), |seen, (), _, out| out.copy_from_slice(seen.gains))
+        let n_clusters = self.model.n_clusters();
+        let values = self.visit(0.0, n_clusters, judge, |seen, judge, work, out| {
+            judge.probabilities(seen, work, out);
+        })?;
+        Ok(ClusterScores { n_clusters, values })
     }
 
     /// Rows of the graph B: links to the anchors, weights that sum to one.
@@ -130,15 +126,6 @@ impl<'a> Prediction<'a> {
         let (labels, graph) = (self.labels()?, self.graph()?);
         let ones = vec![1.0; if weights.is_none() { labels.len() } else { 0 }];
         Ok(score(&graph, &labels, weights.unwrap_or(&ones), self.model.n_clusters()))
-    }
-
-    fn cluster_scores<R: Sync>(
-        &self,
-        ready: impl Fn(&Table<'_>) -> R,
-        visit: impl Fn(&Seen<'_>, &R, &mut JudgeWork, &mut [f64]) + Sync,
-    ) -> Result<ClusterScores, Error> {
-        let n_clusters = self.model.n_clusters();
-        Ok(ClusterScores { n_clusters, values: self.visit(0.0, n_clusters, ready, visit)? })
     }
 
     /// Hands what is known of every row to `visit`, with what `ready` made for the table and the row's

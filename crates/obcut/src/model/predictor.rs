@@ -1,12 +1,13 @@
 //! Labels for single rows.
 
-use crate::graph::bipartite::Builder;
+use crate::graph::bipartite::GraphBuilder;
 use crate::model::Model;
 use crate::model::rule::{Labeller, RowScore, best};
 use crate::model::spread::{JudgeWork, RowJudge, Seen};
-use obcut_core::block::{Points, Scratch};
+use obcut_core::block::{BLOCK, Points, Scratch};
 use obcut_core::error::{DataError, Error};
 use obcut_core::kmeans::nearest_point;
+use obcut_core::linalg::row::RowProduct;
 use obcut_core::matrix::{DenseRef, Samples};
 use obcut_core::normalize;
 use obcut_core::table::Table;
@@ -27,7 +28,9 @@ use obcut_core::table::Table;
 pub struct Predictor<'m> {
     model: &'m Model,
     points: Points,
-    builder: Option<Builder>,
+    builder: Option<GraphBuilder>,
+    /// Multiplies single rows with the anchors, where that gives the bits of a block.
+    product: Option<RowProduct>,
     labeller: Labeller,
     judge: RowJudge<'m>,
 }
@@ -38,8 +41,10 @@ impl<'m> Predictor<'m> {
         let table = Table::new(none, &model.scaling);
         let points = table.points(model.prototypes.as_ref().unwrap_or(&model.anchors).clone());
         let builder = model.prototypes.is_none().then(|| model.builder(&points));
+        let shape = (BLOCK, points.n, model.width());
+        let product = builder.as_ref().and_then(|_| RowProduct::new(&points.values, shape));
         let judge = RowJudge::new(model, &table);
-        Ok(Self { model, points, builder, labeller: model.rule.labeller(), judge })
+        Ok(Self { model, points, builder, product, labeller: model.rule.labeller(), judge })
     }
 
     /// The label of a row.
@@ -79,7 +84,7 @@ impl<'m> Predictor<'m> {
             let gains = nearest_point(&table, 0, &self.points);
             return Ok(visit(&Seen { row: (&table, 0), links: (&[], &[]), gains: &gains }));
         };
-        let graph = builder.build_one(&table, &self.points);
+        let graph = builder.build_one(&table, &self.points, self.product.as_ref());
         let mut gains = vec![0.0; self.model.n_clusters()];
         self.labeller.gains(graph.row(0), &mut gains);
         if !self.model.exceptions.is_empty() {

@@ -45,7 +45,7 @@ pub struct RowScore {
     /// the root of the average cluster size. 0 on the border, about 1 for a row of a clear cluster.
     pub margin: f64,
     /// How sure the label is, from 0 on the border of two clusters to 1 inside one: the difference of the
-    /// two largest probabilities ([`crate::Model::predict_proba`]).
+    /// two largest probabilities ([`crate::Prediction::probabilities`]).
     pub confidence: f64,
     /// Distance to the other rows in units of what is usual in its cluster: about 1 for most rows,
     /// larger for outlying ones.

@@ -537,8 +537,9 @@ mod tests {
         for graph in [GraphKind::Auto, GraphKind::Distance, GraphKind::Global] {
             for (k, weights) in [(3, &even), (3, &uneven), (1, &uneven)] {
                 let params = Params { graph, threads: 1, ..Params::new(k) };
-                let model =
-                    crate::fit(&samples, Some(weights), &params, &Silent).unwrap().into_model();
+                let model = crate::fit::fit(&samples, Some(weights), &params, &Silent)
+                    .unwrap()
+                    .into_model();
                 let graph = model.on(&samples).unwrap().threads(1).graph().unwrap();
                 let found = reach(&model, &graph, weights, &context).unwrap();
                 let slow = slow_reach(&model, &graph, weights);

@@ -62,11 +62,6 @@ impl<'a> OBCut<'a> {
         Params { k_range: Some((low, Some(high))), ..Params::new(low) }.into()
     }
 
-    /// The parameters of the paper.
-    pub fn paper(n_clusters: usize) -> Self {
-        Params::paper(n_clusters).into()
-    }
-
     /// Weights of the rows: an integer means that many copies, 0 that the row is absent.
     pub fn weights(self, weights: &'a [f64]) -> Self {
         Self { weights: Some(weights), ..self }

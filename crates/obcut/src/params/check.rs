@@ -1,7 +1,8 @@
 //! Checks of the parameters against their table and the data, once, before any work.
 
-use crate::params::Named;
+use crate::params::PARAMETERS;
 use crate::params::{Formulation, Init, Kind, Learn, Metric, Noise, Params, Scale};
+use obcut_core::choice::Named;
 use obcut_core::error::{DataError, Error, ParamError};
 
 /// Checks everything that does not need the distinct rows.
@@ -10,7 +11,7 @@ pub(crate) fn check(
     (n, d): (usize, usize),
     weights: Option<&[f64]>,
 ) -> Result<(), Error> {
-    for parameter in Params::TABLE {
+    for parameter in PARAMETERS {
         // Arrays are checked below, against the shape of the table.
         if !matches!(parameter.kind, Kind::Labels(_) | Kind::Anchors) {
             parameter.check(&params.value(parameter.name))?;

@@ -142,18 +142,24 @@ pub enum Init {
 
 impl Init {
     /// The starts that have a name.
-    pub const CHOICES: &'static [Choice] = &[
+    pub(crate) const CHOICES: &'static [Choice] = &[
         Choice { name: "spectral", help: "k-means on the spectral embedding of the graph" },
         Choice { name: "kmeans", help: "k-means on the scaled rows (the paper)" },
     ];
 
     /// The word that names the choice.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Spectral => "spectral",
             Self::KMeans => "kmeans",
             Self::Given(_) => "given",
         }
+    }
+}
+
+impl std::fmt::Display for Init {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 

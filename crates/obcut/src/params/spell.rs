@@ -1,6 +1,6 @@
 //! Messages name parameters; every front end spells them in its own way.
 
-use crate::params::Params;
+use crate::params::parameter;
 
 /// How a front end spells the parameters that help texts and messages name.
 pub trait Vocabulary {
@@ -31,7 +31,7 @@ const OTHERS: &[&str] = &[
 /// backticks stays as it is.
 ///
 /// ```
-/// use obcut::params::{Vocabulary, spell};
+/// use obcut::front_ends::{Vocabulary, spell};
 ///
 /// struct Command;
 /// impl Vocabulary for Command {
@@ -46,7 +46,7 @@ const OTHERS: &[&str] = &[
 /// assert_eq!(spell("try `graph=auto`", &Command), "try --graph auto");
 /// ```
 pub fn spell(text: &str, words: &dyn Vocabulary) -> String {
-    let known = |name: &str| Params::parameter(name).is_some() || OTHERS.contains(&name);
+    let known = |name: &str| parameter(name).is_some() || OTHERS.contains(&name);
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('`') {

@@ -1,7 +1,7 @@
 //! The table of parameters: the one place that knows their names, kinds, ranges and help texts.
 //!
 //! The options of the command, the signature and the documentation of the Python class, the checks
-//! before a fit and the table in `docs/settings.md` are all made from [`Params::TABLE`].
+//! before a fit and the table in `docs/settings.md` are all made from [`PARAMETERS`](super::PARAMETERS).
 
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ pub struct Parameter {
     /// Words it takes instead of a number.
     pub words: &'static [Word],
     /// The help text: a first line that stands alone, and maybe more. Names of parameters stand
-    /// between backticks, see [`crate::params::spell`].
+    /// between backticks, see `spell.rs`.
     pub help: &'static str,
 }
 

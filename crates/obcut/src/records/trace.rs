@@ -16,25 +16,13 @@ pub enum StopReason {
     MaxIter,
 }
 
-impl StopReason {
-    /// The reason in words.
-    pub fn text(self) -> &'static str {
-        match self {
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
             Self::Labels => "labels stopped changing",
             Self::Objective => "objective stopped changing",
             Self::MaxIter => "maximum number of iterations reached",
-        }
-    }
-
-    /// Whether the fit ended by itself.
-    pub fn converged(self) -> bool {
-        self != Self::MaxIter
-    }
-}
-
-impl std::fmt::Display for StopReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.text())
+        })
     }
 }
 

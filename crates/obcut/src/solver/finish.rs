@@ -7,7 +7,7 @@ use crate::model::rule::{DecisionRule, RowScore};
 use crate::model::spread::Spread;
 use crate::model::{Model, NO_SCORE};
 use crate::params::{Init, Params, Scale};
-use crate::records::{Explanation, KPath, Trace};
+use crate::records::{Explanation, KPath, StopReason, Trace};
 use crate::score::associations;
 use crate::solver::plan::Plan;
 use crate::solver::problem::{ComponentCounts, FitCandidate, Problem};
@@ -239,7 +239,7 @@ impl Notes {
         if share > 0.1 {
             warnings.push(Warning::RuleDiffers { share });
         }
-        if !trace.objective.is_empty() && !trace.stop.converged() {
+        if !trace.objective.is_empty() && trace.stop == StopReason::MaxIter {
             warnings.push(Warning::NotConverged { n_iter: trace.n_iter() });
         }
         warnings

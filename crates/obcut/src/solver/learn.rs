@@ -258,11 +258,11 @@ pub(crate) fn total_square(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::bipartite::Builder;
+    use crate::graph::bipartite::GraphBuilder;
     use crate::graph::kinds;
     use crate::graph::layout::GraphLayout;
-    use crate::params::Named;
     use crate::params::Params;
+    use obcut_core::choice::Named;
     use obcut_core::matrix::DenseRef;
     use obcut_core::normalize::Scaling;
     use obcut_core::observer::Silent;
@@ -318,7 +318,7 @@ mod tests {
             let params = Params { graph, ..Params::new(k) };
             let points = table.points(x[..m * d].to_vec());
             let first = points.values.clone();
-            let b = Builder::new(&params, &GraphLayout::single(graph, m, 1), &points, 0.0)
+            let b = GraphBuilder::new(&params, &GraphLayout::single(graph, m, 1), &points, 0.0)
                 .build(&table, &points, &context)
                 .unwrap();
             let labels: Vec<u32> = (0..n as u32).map(|i| i % k as u32).collect();

@@ -20,10 +20,10 @@
 //! without clusters. Where neither holds for any k, the answer is 1. Where the rows fall into components that nothing links, and the views find just
 //! these, their number is the answer whatever their sizes.
 
-use crate::params::Named;
+use obcut_core::choice::Named;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::graph::bipartite::Builder;
+use crate::graph::bipartite::GraphBuilder;
 use crate::graph::layout::GraphLayout;
 use crate::metrics;
 use crate::params::{GraphKind, Init, Params};
@@ -316,7 +316,7 @@ fn views(
     let sets: Vec<&[f64]> = anchors.chunks_exact(per_set * d).collect();
     let views = context.each(VIEWS, |v| {
         let points = rows.table.points(sets[v].to_vec());
-        let builder = Builder::new(params, &layout, &points, ridge);
+        let builder = GraphBuilder::new(params, &layout, &points, ridge);
         let graph = builder.build(rows.table, &points, &quiet)?;
         let at = Coordinates { anchors: sets[v], d, of_column: &of_column };
         let stream = stream.named("eigen").nth(v);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::bipartite::Builder;
+use crate::graph::bipartite::GraphBuilder;
 use crate::graph::kinds;
 use crate::graph::layout::GraphLayout;
 use crate::params::{Formulation, Init, LambdaScale, Learn, Params, SweepOrder};
@@ -139,7 +139,7 @@ impl<'p> Problem<'p> {
     ) -> Result<Graph, Error> {
         context.report(Stage::Graph, 0, 0, None)?;
         let points = table.points(anchors.to_vec());
-        Builder::new(self.params, layout, &points, self.ridge()).build(table, &points, context)
+        GraphBuilder::new(self.params, layout, &points, self.ridge()).build(table, &points, context)
     }
 
     /// The best of all restarts.

@@ -1,6 +1,6 @@
 //! Candidate labelings of the automatic choice: what each kind of job proposes.
 
-use crate::params::Named;
+use obcut_core::choice::Named;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The automatic choice on the rows of a problem: on all of them, or on a sample when they are many.
 
-use crate::params::Named;
+use obcut_core::choice::Named;
 use std::collections::BTreeMap;
 
 use crate::graph::layout::GraphBlock;

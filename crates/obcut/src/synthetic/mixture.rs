@@ -82,6 +82,7 @@ impl Mixture {
     }
 
     /// Number of features, the length of a row.
+    #[cfg(feature = "front-ends")]
     pub fn n_features(&self) -> usize {
         self.n_features
     }
@@ -157,8 +158,7 @@ fn cumulative_shares(weights: &[f64]) -> Vec<f64> {
 /// Uneven clusters of 12 dimensions each, with noise, in `[0, 1]` and single precision: the shape
 /// of the largest data set of the paper is 195,537 × 512 with 100 clusters.
 ///
-/// Row i is the same for every `n` of at least `n_clusters`. To make rows piece by piece, use
-/// [`Mixture`].
+/// Row i is the same for every `n` of at least `n_clusters`.
 pub fn mixture(n: usize, n_features: usize, n_clusters: usize, seed: u64) -> Labelled {
     let mixture = Mixture::new(n_features, possible_clusters(n, n_clusters), seed);
     let mut values = vec![0.0; n * n_features];

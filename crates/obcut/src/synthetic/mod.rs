@@ -3,34 +3,18 @@
 //! Everything follows from a seed: the same call gives the same bytes on every machine, with any
 //! number of threads and, we promise, in every later version. Rows come in random order. Class
 //! sizes are even to within one, except for [`mixture`]. A cluster count of 0 is taken as 1, and
-//! one above the number of rows as that number. The caller sees to it that the rows fit in memory;
-//! [`Mixture`] makes them piece by piece.
+//! one above the number of rows as that number. The caller sees to it that the rows fit in memory.
 
-mod mixture;
+pub(crate) mod mixture;
 mod random;
 mod shapes;
 
-pub use mixture::{Mixture, mixture};
+pub use mixture::mixture;
 pub use shapes::{blobs, moons, rings, subspaces};
 
 use crate::Matrix;
 use random::{NumberStream, Use};
 use rayon::prelude::*;
-
-/// Deviation of [`blobs`] around their centers that k-means separates without error.
-pub const BLOBS_SPREAD: f64 = 1.0;
-/// Noise of [`moons`] that leaves a clear gap between the two.
-pub const MOONS_NOISE: f64 = 0.05;
-/// Noise of [`rings`] that leaves clear gaps between them.
-pub const RINGS_NOISE: f64 = 0.05;
-/// Number of features of [`subspaces`] that suits the next two.
-pub const SUBSPACES_FEATURES: usize = 30;
-/// Number of [`subspaces`], with about 400 rows each.
-pub const SUBSPACES_CLUSTERS: usize = 5;
-/// Dimension of each of the [`subspaces`].
-pub const SUBSPACES_DIMENSION: usize = 4;
-/// Noise of [`subspaces`] that leaves them nearly flat.
-pub const SUBSPACES_NOISE: f64 = 0.01;
 
 /// Rows and the class of each.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ const DRAWS: usize = 64;
 const GROWTHS: usize = 64;
 
 /// Round clusters: normal noise of deviation `spread` in every direction around centers at least
-/// 12 deviations apart. k-means finds them at any `spread`; [`super::BLOBS_SPREAD`] is usual.
+/// 12 deviations apart. k-means finds them at any `spread`; 1 is usual.
 pub fn blobs(n: usize, n_features: usize, n_clusters: usize, spread: f64, seed: u64) -> Labelled {
     let k = possible_clusters(n, n_clusters);
     let centers = blob_centers(n_features, k, spread, seed);
@@ -58,7 +58,7 @@ fn square_distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Two interleaved half circles, as scikit-learn's `make_moons`: points at even angles, plus normal
-/// noise in both features. [`super::MOONS_NOISE`] leaves a clear gap.
+/// noise in both features. 0.05 leaves a clear gap.
 pub fn moons(n: usize, noise: f64, seed: u64) -> Labelled {
     generate(n, 2, 2, seed, |place, stream, row| {
         let share = place.rank as f64 / (place.size - 1).max(1) as f64;
@@ -71,7 +71,7 @@ pub fn moons(n: usize, noise: f64, seed: u64) -> Labelled {
 }
 
 /// Circles of radius 1, 2, 3, … around the origin: points at even angles, plus normal noise in
-/// both features. [`super::RINGS_NOISE`] leaves clear gaps.
+/// both features. 0.05 leaves clear gaps.
 pub fn rings(n: usize, n_rings: usize, noise: f64, seed: u64) -> Labelled {
     generate(n, 2, possible_clusters(n, n_rings), seed, |place, stream, row| {
         let radius = (place.class + 1) as f64;
@@ -84,8 +84,8 @@ pub fn rings(n: usize, n_rings: usize, noise: f64, seed: u64) -> Labelled {
 
 /// Random linear subspaces through the origin: standard normal coefficients on an orthonormal
 /// basis, plus normal noise in every feature. All classes share one mean, so k-means is lost on
-/// them. Usual settings are the `SUBSPACES_*` constants, with 2000 rows; a `dimension` above
-/// `n_features` is taken as `n_features`.
+/// them. Usual are 5 subspaces of dimension 4 in 30 features with noise 0.01, about 400 rows each; a
+/// `dimension` above `n_features` is taken as `n_features`.
 pub fn subspaces(
     n: usize,
     n_features: usize,

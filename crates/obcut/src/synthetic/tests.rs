@@ -7,9 +7,19 @@ use obcut_core::random::Stream;
 use obcut_core::table::Table;
 use obcut_core::{Silent, Stage, block::Scratch};
 
+use super::mixture::Mixture;
 use super::*;
 use crate::metrics::{self, Average, nmi};
 use crate::synthetic;
+
+/// Usual settings of the shapes.
+const BLOBS_SPREAD: f64 = 1.0;
+const MOONS_NOISE: f64 = 0.05;
+const RINGS_NOISE: f64 = 0.05;
+const SUBSPACES_FEATURES: usize = 30;
+const SUBSPACES_CLUSTERS: usize = 5;
+const SUBSPACES_DIMENSION: usize = 4;
+const SUBSPACES_NOISE: f64 = 0.01;
 
 fn dense(data: &Labelled) -> (&[f64], usize) {
     match &data.matrix {
@@ -307,9 +317,9 @@ fn the_first_values_are_those_once_recorded() {
 fn k_means_finds_blobs_and_no_other_generated_shape() {
     let context = Context::new(2, &Silent).unwrap();
     let sets = [
-        (synthetic::blobs(2000, 8, 6, synthetic::BLOBS_SPREAD, 1), 6, true),
-        (synthetic::moons(2000, synthetic::MOONS_NOISE, 1), 2, false),
-        (synthetic::rings(3000, 3, synthetic::RINGS_NOISE, 1), 3, false),
+        (synthetic::blobs(2000, 8, 6, BLOBS_SPREAD, 1), 6, true),
+        (synthetic::moons(2000, MOONS_NOISE, 1), 2, false),
+        (synthetic::rings(3000, 3, RINGS_NOISE, 1), 3, false),
         (synthetic::subspaces(2000, 30, 5, 4, 0.01, 1), 5, false),
     ];
     for (data, k, easy) in sets {

@@ -10,7 +10,7 @@
 //! hundreds on [0, 1] data); the proximal form pulls towards the first anchors and stays near them.
 
 use obcut_core::Graph;
-use obcut_core::block::{BLOCK, Loaded, Rows, Scratch};
+use obcut_core::block::{BLOCK, Loaded, LoadedRows, Scratch};
 use obcut_core::error::Error;
 use obcut_core::linalg::factor;
 use obcut_core::linalg::gemm::{self, Real};
@@ -109,13 +109,13 @@ impl Gathering {
         }
         if n_links > DENSE_LINKS * n_rows {
             match &block.rows {
-                Rows::Single(x) => {
+                LoadedRows::Single(x) => {
                     return add_product(x, rows, (&mut dense.b32, &mut dense.r32), r, (m, d));
                 }
-                Rows::Double(x) => {
+                LoadedRows::Double(x) => {
                     return add_product(x, rows, (&mut dense.b64, &mut dense.r64), r, (m, d));
                 }
-                Rows::Sparse => {}
+                LoadedRows::Sparse => {}
             }
         }
         block.add_links(rows, r);

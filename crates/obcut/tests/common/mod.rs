@@ -5,15 +5,22 @@ use std::collections::HashSet;
 
 use obcut::metrics::{Average, nmi};
 use obcut::synthetic::Labelled;
-use obcut::{Csr, Fit, Matrix, Params, Silent, fit};
+use obcut::{Csr, Error, Fit, Matrix, OBCut, Params};
 
 pub fn matrix(values: Vec<f64>, n_rows: usize, n_cols: usize) -> Matrix {
     Matrix::Dense64 { values, n_rows, n_cols }
 }
 
 pub fn fit_ok(matrix: &Matrix, weights: Option<&[f64]>, params: &Params) -> Fit {
-    let samples = matrix.samples().expect("a whole matrix");
-    fit(&samples, weights, params, &Silent).unwrap_or_else(|e| panic!("{params:?}: {e}"))
+    fit(matrix, weights, params).unwrap_or_else(|e| panic!("{params:?}: {e}"))
+}
+
+pub fn fit(matrix: &Matrix, weights: Option<&[f64]>, params: &Params) -> Result<Fit, Error> {
+    let mut clusterer = OBCut::from(params.clone());
+    if let Some(weights) = weights {
+        clusterer = clusterer.weights(weights);
+    }
+    clusterer.fit(matrix)
 }
 
 pub fn margins(fit: &Fit) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! The facts of `obcut cluster`, as JSON and as a summary.
 
-use obcut::params::Named;
+use obcut::Named;
 use std::path::PathBuf;
 
 use obcut::{Model, Params, StopReason, Trace};
@@ -72,12 +72,13 @@ pub struct ClusterOutput<'a> {
 impl<'a> ClusterSettings<'a> {
     /// Collects the settings of a fitted model.
     pub fn new(model: &'a Model, threads: usize) -> Self {
+        let info = model.info();
         Self {
             params: model.params(),
-            graph_used: model.graph(),
-            anchors_used: model.n_anchors(),
-            anchor_sets_used: model.n_anchor_sets(),
-            scale_used: model.scale().name(),
+            graph_used: info.graph,
+            anchors_used: info.n_anchors,
+            anchor_sets_used: info.n_anchor_sets,
+            scale_used: info.scale.name(),
             threads_used: report::threads(threads),
         }
     }
@@ -116,7 +117,7 @@ impl ClusterReport<'_> {
         let mut method = match self.explanation.kept() {
             Some(kept) if kept.start == kept.graph => kept.graph.clone(),
             Some(kept) => format!("{} from {}", kept.graph, kept.start),
-            None => format!("{} from {}", self.settings.graph_used, params.init.name()),
+            None => format!("{} from {}", self.settings.graph_used, params.init),
         };
         let n_tried = self.explanation.tried.len();
         if n_tried > 1 {
@@ -147,8 +148,7 @@ impl ClusterReport<'_> {
         if let Some(weights) = &self.weights {
             weights.write(&mut summary);
         }
-        let steps =
-            format!("after {} ({})", plural(self.iterations, "iteration"), self.stopped.text());
+        let steps = format!("after {} ({})", plural(self.iterations, "iteration"), self.stopped);
         match (self.objective, self.cut) {
             (Some(objective), Some(cut)) => summary
                 .line("objective", format!("{} {steps}, cut {}", number(objective), number(cut))),

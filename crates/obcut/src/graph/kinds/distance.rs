@@ -27,10 +27,6 @@ impl AnchorGraph for Distance {
 }
 
 impl LinkRow for ReadyDistance {
-    fn n_nearest(&self) -> Option<usize> {
-        Some(self.n_candidates)
-    }
-
     fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut RowLinks) {
         let RowLinks { anchors: chosen, weights, near, distances, .. } = links;
         block.few_nearest(r, anchors, self.n_candidates, chosen);

@@ -29,10 +29,6 @@ impl AnchorGraph for Local {
 }
 
 impl LinkRow for ReadyLocal {
-    fn n_nearest(&self) -> Option<usize> {
-        Some(self.n_links)
-    }
-
     fn link(&self, block: &Block<'_>, r: usize, anchors: Range<usize>, links: &mut RowLinks) {
         let RowLinks { anchors: chosen, weights, row, gram, linear, active, .. } = links;
         block.few_nearest(r, anchors, self.n_links, chosen);

@@ -1,9 +1,6 @@
 //! One face for all methods: samples in, labels out.
 
-use crate::warning::Warning;
-use obcut_core::error::Error;
-use obcut_core::matrix::Samples;
-use obcut_core::observer::Observer;
+use obcut::{Error, Fit, OBCut, Observer, Params, Samples, Warning};
 
 /// What every run of every method has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,4 +46,25 @@ pub trait Clusterer: Send + Sync {
         run: &Run,
         observer: &dyn Observer,
     ) -> Result<Clustering, Error>;
+}
+
+impl From<Fit> for Clustering {
+    fn from(fit: Fit) -> Self {
+        let (labels, n_clusters) = (fit.labels(), fit.model().n_clusters());
+        let (seconds, warnings) = (fit.trace().seconds.clone(), fit.warnings().to_vec());
+        Self { labels, n_clusters, seconds, warnings }
+    }
+}
+
+impl Clusterer for Params {
+    fn cluster(
+        &self,
+        samples: &Samples<'_>,
+        n_clusters: usize,
+        run: &Run,
+        observer: &dyn Observer,
+    ) -> Result<Clustering, Error> {
+        let params = Self { n_clusters, seed: run.seed, threads: run.threads, ..self.clone() };
+        Ok(OBCut::from(params).observer(observer).fit(samples)?.into())
+    }
 }

@@ -1,15 +1,14 @@
 //! k-means on its own: what the graphs are built from, for those who want no more.
 
-use crate::params::Scale;
-use obcut_core::error::{DataError, Error};
-use obcut_core::kmeans::{self, Schedule, Seeding, Weighted};
-use obcut_core::matrix::Samples;
-use obcut_core::normalize::Scaling;
-use obcut_core::observer::{Observer, Stage};
-use obcut_core::parallel::Context;
-use obcut_core::random::Stream;
-use obcut_core::table::Table;
-use obcut_core::unique_rows::UniqueRows;
+use crate::error::{DataError, Error};
+use crate::kmeans::{self, Schedule, Seeding, Weighted};
+use crate::matrix::Samples;
+use crate::normalize::{Scale, Scaling};
+use crate::observer::{Observer, Stage};
+use crate::parallel::Context;
+use crate::random::Stream;
+use crate::table::Table;
+use crate::unique_rows::UniqueRows;
 
 /// Bytes of centers that are laid out at most.
 const CENTER_BYTES: u64 = 4 << 30;
@@ -66,12 +65,13 @@ pub struct KMeansFit {
 /// Clusters samples by Lloyd's k-means: same seed, same bits, for any number of threads.
 ///
 /// ```
-/// use obcut::{KMeansParams, Silent, k_means, synthetic};
+/// use obcut_core::means::{KMeansParams, k_means};
+/// use obcut_core::{DenseRef, Silent};
 ///
-/// let blobs = synthetic::blobs(500, 4, 3, 0.05, 1);
-/// let fit = k_means(&blobs.matrix.samples()?, &KMeansParams::new(3), &Silent)?;
-/// assert_eq!(fit.centers.len(), 3 * 4);
-/// # Ok::<(), obcut::Error>(())
+/// let rows = DenseRef::new(&[0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 6, 1)?;
+/// let fit = k_means(&rows.into(), &KMeansParams::new(2), &Silent)?;
+/// assert_eq!(fit.centers.len(), 2);
+/// # Ok::<(), obcut_core::Error>(())
 /// ```
 ///
 /// # Errors
@@ -126,44 +126,4 @@ fn fitted(
     let labels = kmeans::assign(&all, &all.points(centers.clone()), context)?;
     scaling.undo(&mut centers);
     Ok(KMeansFit { labels, centers })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metrics::{Average, nmi};
-    use crate::synthetic;
-    use obcut_core::observer::Silent;
-
-    #[test]
-    fn blobs_are_found_and_threads_do_not_matter() {
-        let blobs = synthetic::blobs(3000, 5, 4, 0.03, 2);
-        let samples = blobs.matrix.samples().unwrap();
-        let of = |threads: usize| {
-            let params = KMeansParams { threads, n_init: 3, ..KMeansParams::new(4) };
-            k_means(&samples, &params, &Silent).unwrap()
-        };
-        let (one, three) = (of(1), of(3));
-        assert_eq!((&one.labels, &one.centers), (&three.labels, &three.centers));
-        assert!(nmi(&one.labels, &blobs.labels, Average::Max).unwrap() > 0.99);
-        // A center is the mean of its rows.
-        let mut sums = [0.0; 20];
-        let mut counts = [0.0; 4];
-        for (i, &l) in one.labels.iter().enumerate() {
-            counts[l as usize] += 1.0;
-            samples.each(i, |f, v| sums[l as usize * 5 + f] += v);
-        }
-        for (p, center) in one.centers.iter().enumerate() {
-            assert!((center - sums[p] / counts[p / 5]).abs() < 1e-3);
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_clustered_is_refused() {
-        let blobs = synthetic::blobs(20, 2, 2, 0.03, 2);
-        let samples = blobs.matrix.samples().unwrap();
-        for k in [0, 21] {
-            assert!(k_means(&samples, &KMeansParams::new(k), &Silent).is_err());
-        }
-    }
 }
