@@ -119,7 +119,7 @@ fn started(folder: &Folder, line: &str) -> Child {
         .args(line.split_whitespace())
         .current_dir(folder.path("."))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap()
 }
@@ -134,11 +134,13 @@ fn a_killed_run_goes_on_to_the_same_labels() {
     let mut kills = 0;
     let mut wait = 20;
     loop {
-        let resume = if kills > 0 { "--resume" } else { "" };
+        // A kill may come when the labels are written and the process has not ended yet.
+        let resume = if kills > 0 { "--resume --force" } else { "" };
         let mut run = started(&folder, &format!("{line} -o killed.npy --threads 1 {resume}"));
         thread::sleep(Duration::from_millis(wait));
         if let Some(status) = run.try_wait().unwrap() {
-            assert!(status.success());
+            let said = String::from_utf8(run.wait_with_output().unwrap().stderr).unwrap();
+            assert!(status.success(), "after {kills} kills: {said}");
             break;
         }
         run.kill().unwrap();

@@ -158,15 +158,18 @@ impl StoredColumns {
 
     /// An error about a column of the folded table, told of the table itself.
     pub fn told_of_table(&self, error: Error, samples: &Samples<'_>) -> Error {
+        // Of the columns that the last one stands for, the one whose value is the farthest from what can be used.
         let place = |row: usize, col: usize| {
             let unusable = || {
-                let mut found = None;
+                let mut found: Option<(f64, usize)> = None;
                 samples.each(row, |j, v| {
-                    if found.is_none() && self.stored.binary_search(&j).is_err() && v != 0.0 {
-                        found = Some(j);
+                    let size = if v.is_nan() { f64::INFINITY } else { v.abs() };
+                    let is_folded = self.stored.binary_search(&j).is_err();
+                    if is_folded && found.is_none_or(|(largest, _)| size > largest) {
+                        found = Some((size, j));
                     }
                 });
-                found
+                found.map(|(_, j)| j)
             };
             self.stored.get(col).copied().or_else(unusable).unwrap_or(col)
         };

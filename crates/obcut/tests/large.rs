@@ -47,6 +47,8 @@ struct Kept {
     saves: bool,
     /// The state to continue from.
     saved: Option<Vec<u8>>,
+    /// Rows that the last state counts as labeled.
+    done: Mutex<u64>,
 }
 
 impl Kept {
@@ -57,6 +59,8 @@ impl Kept {
 
 impl Store for Kept {
     fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+        // A kill at this moment must leave the labels that the last state counts as done.
+        assert!(first >= *self.done.lock().unwrap(), "rows from {first} on are overwritten");
         let mut labels = self.labels.lock().unwrap();
         let end = first as usize + rows.len();
         if labels.len() < end {
@@ -75,6 +79,7 @@ impl Store for Kept {
         let mut labels = self.labels.lock().unwrap().clone();
         // What a fit that continues needs of them; all others it gives again.
         labels[n_labeled as usize..].fill(u32::MAX);
+        *self.done.lock().unwrap() = n_labeled;
         self.states.lock().unwrap().push((state.to_vec(), labels));
         Ok(())
     }
@@ -342,6 +347,16 @@ fn learning_on_the_core_still_labels_every_row() {
 }
 
 #[test]
+fn a_state_is_saved_before_labels_are_overwritten() {
+    // Groups that touch, so that the rows are labeled more than once. The store checks every write.
+    let data = synthetic::moons(20_000, 0.3, 4);
+    let params = Params { core_rows: Some(300), ..params(2) };
+    let store = Kept { saves: true, ..Kept::default() };
+    let fit = fit_into(&Held(&data.matrix), &params, &store).unwrap();
+    assert!(fit.trace.large.unwrap().moved.len() > 1);
+}
+
+#[test]
 fn every_saved_state_leads_to_the_same_bits() {
     let data = synthetic::blobs(90_000, 60, 3, 0.3, 9);
     let params = Params { core_rows: Some(1000), ..params(3) };
@@ -536,7 +551,7 @@ impl RowSource for Broken<'_> {
 
 #[test]
 fn a_source_that_fails_ends_the_fit() {
-    let data = synthetic::blobs(90_000, 60, 3, 0.3, 9);
+    let data = synthetic::mixture(90_000, 3, 12, 9);
     let params = Params { core_rows: Some(1000), ..params(3) };
     let source = Broken(Held(&data.matrix));
     let error = fit_into(&source, &params, &NoStore).unwrap_err();

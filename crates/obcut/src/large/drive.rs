@@ -272,6 +272,10 @@ impl<'a> Drive<'a> {
             match large.next() {
                 Next::Pass(task) => {
                     let (start, labels) = (Instant::now(), task.labels());
+                    // The pass overwrites labels that the last state counts as done.
+                    if labels && from.due == 0 && self.store.keeps() {
+                        self.save(&large, &from)?;
+                    }
                     let partial = self.pass(&large, task, std::mem::take(&mut from))?;
                     large.take(partial)?;
                     large.book(start.elapsed().as_secs_f64());
