@@ -10,7 +10,7 @@ QUALITY_VENV := .venv-quality
 QUALITY_DATA := target/quality-data
 COMPARE_VENV := .venv-compare
 
-.PHONY: help demo test test-python installed fingerprints parameters wheel binary package lint quality quality-final compare bench bench-quick bench-python bench-front-ends bench-methods bench-large baselines bench-kernels bench-count results deny docs clean
+.PHONY: help demo test test-python installed fingerprints parameters wheel binary package lint quality quality-final compare bench bench-quick bench-python bench-front-ends bench-methods bench-large baselines bench-kernels bench-count results deny claims docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,7 @@ lint: $(VENV)/ready ## format and lint, warnings are errors
 	$(VENV)/bin/mypy --no-error-summary crates/obcut-py/python/obcut
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml
+	$(PYTHON) tools/claims.py
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
 quality: $(QUALITY_DATA)/ready ## the score tables of docs/quality.md on the tuning sets, from OBCUT_DATA and generated data
@@ -147,6 +148,9 @@ $(BENCH_VENV)/ready: bench/requirements.txt
 	python3 -m venv $(BENCH_VENV)
 	$(BENCH_PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	touch $@
+
+claims: ## the numbers in README.md that no generated table contains
+	python3 tools/claims.py
 
 deny: ## licences, duplicate versions and sources of the dependencies (cargo install cargo-deny)
 	cargo deny check licenses bans sources
