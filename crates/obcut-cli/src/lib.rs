@@ -15,7 +15,8 @@ mod input;
 #[doc(hidden)]
 pub mod interrupt;
 mod labels;
-mod memory;
+#[doc(hidden)]
+pub mod memory;
 #[doc(hidden)]
 pub mod output;
 #[doc(hidden)]

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use obcut::{Params, front_ends};
+use obcut::Params;
+use obcut::front_ends::{self, TableSize};
 use obcut_data::Measure;
 use obcut_report::number::bytes;
 
@@ -14,8 +15,6 @@ const SHARE: f64 = 0.7;
 const UNKNOWN: u64 = 8 << 30;
 /// Bytes per row in addition to its features: label, scores and outputs.
 const PER_ROW: u64 = 72;
-/// Bytes per row of the coreset in addition to its features: links, embedding, labels.
-const PER_CORE_ROW: u64 = 900;
 /// Bytes that every run needs.
 const BASE: u64 = 64 << 20;
 
@@ -28,7 +27,7 @@ pub enum Reading {
     InPieces,
 }
 
-/// The memory limit in bytes.
+/// The memory limit in bytes: 70 % of the free memory unless it is given.
 pub fn limit(given: Option<u64>) -> u64 {
     given.unwrap_or_else(|| (SHARE * free().unwrap_or(UNKNOWN) as f64) as u64)
 }
@@ -44,68 +43,63 @@ fn free() -> Option<u64> {
     Some((kib << 10).min(group.unwrap_or(u64::MAX)))
 }
 
-/// Bytes of memory that a run needs.
-struct Demand {
-    /// Bytes with the table in memory.
-    whole: u64,
-    /// Bytes with the table read in pieces.
-    in_pieces: u64,
-}
-
-impl Demand {
-    /// The demand of a run, from the bytes of the table and those in addition to it.
-    fn new(rows: u64, table: u64, beside: u64) -> Self {
-        let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(beside);
-        Self { whole, in_pieces: beside }
-    }
-
-    /// Loads a table that fits in memory, or that cannot be read in pieces.
-    fn reading(&self, size: &Measure, limit: u64) -> Reading {
-        let fits = self.whole <= limit || !size.in_pieces;
-        if fits { Reading::InMemory } else { Reading::InPieces }
-    }
-}
-
 /// Decides how a table is read for a fit. A table of unknown size is loaded.
 pub fn for_fit(size: &Measure, params: &Params, given: Option<u64>) -> Result<Reading, CliError> {
     let limit = limit(given);
-    let (Some(table), Some(rows), Some(cols)) = (size.bytes(), size.rows, size.cols) else {
+    let (Some(rows), Some(cols)) = (size.rows, size.cols) else {
         return Ok(Reading::InMemory);
     };
+    let table = TableSize {
+        rows,
+        // No more columns than entries hold any.
+        cols: (cols as u64).min(size.stored.unwrap_or(u64::MAX)),
+        stored: size.stored,
+        value_bytes: size.value_bytes as u64,
+    };
+    let fit = table.fit_bytes(params);
+    let whole = (table.bytes().saturating_add(fit)).saturating_add(rows.saturating_mul(PER_ROW));
+    if whole <= limit {
+        return Ok(Reading::InMemory);
+    }
+    let allowed = match given {
+        Some(_) => format!("--memory {}", bytes(limit)),
+        None => format!("70 % of the free memory, {}", bytes(limit)),
+    };
+    let raise = if given.is_some() { "raise it" } else { "allow more with --memory" };
+    if !size.in_pieces {
+        return Err(CliError::Usage(format!(
+            "the table needs about {} of memory, more than {allowed}, and its format cannot be read in pieces; {raise}, or convert it to NPY or Parquet",
+            bytes(whole),
+        )));
+    }
     let is_large = front_ends::is_large(params, rows as usize, cols);
-    let core_rows = front_ends::core_rows(params, cols) as u64;
-    let at_once = if is_large { core_rows } else { rows };
-    // A coreset is a copy of rows; without one, the table itself is clustered.
-    let copied = cols as u64 * size.value_bytes as u64;
-    let beside = BASE.saturating_add(at_once.saturating_mul(copied + PER_CORE_ROW));
-    let demand = Demand::new(rows, if at_once < rows { table } else { 0 }, beside);
-    let reading = demand.reading(size, limit);
-    // The estimate is rough: only a limit that the user sets is an error.
-    if given.is_none() {
-        return Ok(reading);
-    }
-    if reading == Reading::InMemory && demand.whole > limit {
+    // Without a coreset the whole table is clustered at once.
+    let in_pieces = if is_large { fit } else { fit.saturating_add(table.bytes()) };
+    if in_pieces > limit {
+        let core_rows = front_ends::core_rows(params, cols) as u64;
+        let at_once = if is_large { core_rows } else { rows };
+        let about = if size.is_estimate && !is_large { "about " } else { "" };
+        let fewer = core_rows.min(at_once / 2);
+        let smaller = if fewer > 100 {
+            format!(", or use a smaller coreset: --core-rows {fewer}")
+        } else {
+            String::new()
+        };
         return Err(CliError::Usage(format!(
-            "the table needs about {} of memory, more than --memory {}, and its format cannot be read in pieces; convert it to NPY or Parquet",
-            bytes(demand.whole),
-            bytes(limit)
+            "clustering {about}{at_once} rows at once needs about {} of memory, more than {allowed}; {raise}{smaller}",
+            bytes(in_pieces),
         )));
     }
-    if reading == Reading::InPieces && demand.in_pieces > limit {
-        let fewer = core_rows.min(at_once / 2).max(1);
-        return Err(CliError::Usage(format!(
-            "clustering {at_once} rows at once needs about {} of memory, more than --memory {}; raise it, or use a smaller coreset: --core-rows {fewer}",
-            bytes(demand.in_pieces),
-            bytes(limit)
-        )));
-    }
-    Ok(reading)
+    Ok(Reading::InPieces)
 }
 
 /// Decides how a table is read for prediction.
 pub fn for_labels(size: &Measure, given: Option<u64>) -> Reading {
     match (size.bytes(), size.rows) {
-        (Some(table), Some(rows)) => Demand::new(rows, table, BASE).reading(size, limit(given)),
+        (Some(table), Some(rows)) if size.in_pieces => {
+            let whole = table.saturating_add(rows.saturating_mul(PER_ROW)).saturating_add(BASE);
+            if whole <= limit(given) { Reading::InMemory } else { Reading::InPieces }
+        }
         _ => Reading::InMemory,
     }
 }
@@ -141,5 +135,24 @@ mod tests {
             panic!("it does not fit")
         };
         assert!(text.contains("20000000 rows"), "{text}");
+        // The same holds for the free memory, which no machine has enough of here.
+        let Err(CliError::Usage(text)) = for_fit(&measure(1 << 45, false), &params, None) else {
+            panic!("it does not fit")
+        };
+        assert!(text.contains("70 % of the free memory") && text.contains("--memory"), "{text}");
+    }
+
+    #[test]
+    fn wide_tables_need_memory_for_padded_blocks() {
+        let params = Params { threads: 1, ..Params::new(2) };
+        let wide = Measure { rows: Some(3), cols: Some(1_000_000), ..measure(3, true) };
+        let Err(CliError::Usage(text)) = for_fit(&wide, &params, Some(256 << 20)) else {
+            panic!("it does not fit")
+        };
+        assert!(text.contains("1.2 GiB") && !text.contains("--core-rows"), "{text}");
+        assert!(matches!(for_fit(&wide, &params, Some(2 << 30)), Ok(Reading::InMemory)));
+        // Columns that are declared and empty need none.
+        let sparse = Measure { cols: Some(1 << 33), stored: Some(3), ..wide };
+        assert!(matches!(for_fit(&sparse, &params, Some(256 << 20)), Ok(Reading::InMemory)));
     }
 }

@@ -270,6 +270,18 @@ pub enum DataError {
         /// The largest number of bytes.
         limit: u64,
     },
+    /// A fit that needs more memory than it may use.
+    #[error(
+        "the fit needs about {} of memory in addition to the table, more than the {} that it may use; free memory, or use fewer rows or columns",
+        size(*.needed),
+        size(*.limit)
+    )]
+    Memory {
+        /// Bytes that it needs.
+        needed: u64,
+        /// Bytes that it may use.
+        limit: u64,
+    },
     /// NaN or infinity.
     #[error(
         "row {row}, column {col} is {value}; {count} such value(s) in all: remove or impute them first (rows and columns count from 0)"

@@ -19,6 +19,7 @@ pub mod scaling;
 pub mod simplex;
 mod sparse;
 pub mod stored_columns;
+pub mod sums;
 pub mod table;
 pub mod unique_rows;
 

@@ -15,9 +15,8 @@ use crate::linalg::simd::vectorised;
 use crate::matrix::Samples;
 use crate::parallel::Context;
 pub use crate::scaling::{Scale, Scaling};
-pub use columns::{ColumnStatistics, second_len, second_terms};
+pub use columns::{ColumnStatistics, Entries, SecondPass};
 
-use columns::{Entries, add_entries};
 pub use spread::{Quantiles, Sliver, quantiles};
 
 /// Share of zeros above which non-negative data count as sparse counts.
@@ -77,9 +76,7 @@ impl Scaling {
         found: &[Quantiles],
         (min, max): (&[f64], &[f64]),
     ) -> Vec<Sliver> {
-        let inverse = |span: f64| {
-            if span > 0.0 && (1.0 / span).is_finite() { Some(1.0 / span) } else { None }
-        };
+        let inverse = |span: f64| (span > 0.0).then(|| (1.0 / span).min(f64::MAX));
         let mut slivers = Vec::new();
         for (f, quantiles) in found.iter().enumerate() {
             let range = max[f] - min[f];
@@ -222,63 +219,42 @@ fn fit<E: Entries>(
     let (n, d) = x.shape();
     let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
     let limit = limit(single, kind);
-    let mut columns = ColumnStatistics { folded: x.n_folded(), ..ColumnStatistics::new(d) };
+    let mut columns = ColumnStatistics::new(d, x.n_folded());
     context.fold(
         n,
         |rows| {
-            let mut part = ColumnStatistics::new(d);
+            let mut part = ColumnStatistics::new(d, x.n_folded());
             vectorised(
                 #[inline(always)]
-                || {
-                    for i in rows {
-                        let w = weight(i);
-                        part.rows += u64::from(w > 0.0);
-                        part.weight += w;
-                        if w == 0.0 || !x.add_whole(i, w, limit, &mut part) {
-                            add_entries(x, i, w, limit, &mut part);
-                        }
-                    }
-                },
+                || rows.for_each(|i| part.add_row(x, (i, i as u64), weight(i), limit)),
             );
             part
         },
-        |part| columns.merge(part),
+        |part| columns.merge(&part),
     )?;
     columns.settle(limit)?;
     let kind = columns.kind(kind);
-    let mean = columns.known(kind);
-    let second = match second_len(kind, d) {
-        0 => Vec::new(),
-        len => second_pass(len, n, context, |i, part: &mut Vec<f64>| {
-            let w = weight(i);
-            second_terms(x, i, kind, &mean, |slot, term| part[slot] += w * term);
-        })?,
-    };
-    Ok((columns.scaling(kind, mean, &second), columns))
+    let largest = weights.map_or(1.0, |w| w.iter().fold(0.0, |a: f64, &b| a.max(b)));
+    let second = SecondPass::new(kind, &columns, largest, n);
+    if second.is_empty() {
+        return Ok((columns.scaling(kind, second.mean, &[]), columns));
+    }
+    let mut total = Vec::new();
+    context.fold(
+        n,
+        |rows| second.run(x, rows, weight),
+        |part| {
+            total.resize(part.len(), 0);
+            total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+        },
+    )?;
+    let values = second.values(&total);
+    Ok((columns.scaling(kind, second.mean, &values), columns))
 }
 
 /// The largest magnitude that is accepted.
 pub fn limit(single: bool, kind: Scale) -> f64 {
     if single && kind == Scale::None { LIMIT_F32 } else { LIMIT }
-}
-
-fn second_pass(
-    d: usize,
-    n: usize,
-    context: &Context<'_>,
-    add: impl Fn(usize, &mut Vec<f64>) + Sync,
-) -> Result<Vec<f64>, Error> {
-    let mut total = vec![0.0; d];
-    context.fold(
-        n,
-        |rows| {
-            let mut part = vec![0.0; d];
-            rows.for_each(|i| add(i, &mut part));
-            part
-        },
-        |part| total.iter_mut().zip(part).for_each(|(t, p)| *t += p),
-    )?;
-    Ok(total)
 }
 
 #[cfg(test)]
@@ -418,6 +394,16 @@ mod tests {
         }
         let square = a.iter().flatten().map(|v| v * v).sum::<f64>() / 40.0;
         assert!((square - 1.0).abs() < 1e-5, "{square}");
+    }
+
+    #[test]
+    fn subnormal_columns_are_not_constant() {
+        let x = [0.0, 4e-310, 8e-310, 1e-310];
+        for kind in [Scale::Auto, Scale::MinMax, Scale::Robust, Scale::Standard] {
+            let (_, rows) = scaled(DenseRef::new(&x, 4, 1).unwrap().into(), None, kind);
+            assert!(rows.iter().flatten().all(|v| v.is_finite()), "{kind}: {rows:?}");
+            assert!(rows[0][0] < rows[3][0] && rows[3][0] < rows[1][0] && rows[1][0] < rows[2][0]);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::block::Scratch;
 use crate::error::Error;
 use crate::linalg::simd::vectorised;
 use crate::parallel::Context;
+use crate::sums::two_sum;
 use crate::table::Table;
 
 /// No unit: the row has weight zero.
@@ -69,6 +70,8 @@ impl UniqueRows {
             of_row: vec![ABSENT; n],
             total: 0.0,
         };
+        // What rounding took from the weights, so that the order of equal rows does not matter.
+        let mut rests = Vec::new();
         for i in 0..n {
             if leader[i] == ABSENT {
                 continue;
@@ -78,13 +81,16 @@ impl UniqueRows {
                 units.of_row[i] = units.first.len() as u32;
                 units.first.push(i as u32);
                 units.weight.push(weight);
+                rests.push(0.0);
                 units.key.push(keys[i]);
             } else {
                 let unit = units.of_row[leader[i] as usize];
                 units.of_row[i] = unit;
-                units.weight[unit as usize] += weight;
+                let (sum, rest) = (&mut units.weight[unit as usize], &mut rests[unit as usize]);
+                (*sum, *rest) = two_sum((*sum, *rest), weight);
             }
         }
+        units.weight.iter_mut().zip(rests).for_each(|(sum, rest)| *sum += rest);
         units.sort();
         Ok(units)
     }

@@ -5,7 +5,9 @@ use std::error::Error as _;
 use obcut::front_ends::spell;
 use obcut::{DataError, Error, ParamError};
 use obcut_data::visible;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+};
 use pyo3::prelude::*;
 
 use crate::settings::Keywords;
@@ -40,6 +42,7 @@ pub fn raised(error: Error) -> PyErr {
             let _ = Python::attach(|py| error.value(py).setattr("row", row));
             error
         }
+        Error::Data(DataError::Memory { .. }) => PyMemoryError::new_err(text),
         Error::Params(_) | Error::Data(_) | Error::Model(_) => PyValueError::new_err(text),
         Error::Io { .. } => PyOSError::new_err(text),
         Error::Cancelled => PyKeyboardInterrupt::new_err(()),

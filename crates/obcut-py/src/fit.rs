@@ -1,6 +1,7 @@
 //! Fits of a table, and of a given graph.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use obcut::front_ends::check_memory;
 use obcut::{CutParams, OBCut, RowScore, StopReason, StoredFit};
 use obcut_report::FitFacts;
 use pyo3::prelude::*;
@@ -37,7 +38,11 @@ pub fn fit<'py>(
     let found = table.watched(
         py,
         listener,
-        |samples, watch| clusterer.clone().observer(watch).fit(samples),
+        |samples, watch| {
+            // The rows are in memory already; what the fit needs beside them must not end the interpreter.
+            check_memory(clusterer.params(), samples, obcut_cli::memory::limit(None))?;
+            clusterer.clone().observer(watch).fit(samples)
+        },
         |source, watch| clusterer.clone().observer(watch).fit_source(source),
     )?;
     let (rows, found) = found.into_parts();

@@ -6,8 +6,8 @@
 pub use obcut_core::choice::{Choice, Kind};
 
 pub use crate::large::{
-    InMemory, Next, OutOfCoreFit, Partial, Piece, ReadyTask, Task, core_rows, is_large,
-    predict_rows,
+    InMemory, Next, OutOfCoreFit, Partial, Piece, ReadyTask, TableSize, Task, check_memory,
+    core_rows, is_large, predict_rows,
 };
 pub use crate::params::spell::{Vocabulary, spell};
 pub use crate::params::table::{Group, Parameter, Stored, Word};

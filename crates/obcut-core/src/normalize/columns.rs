@@ -1,18 +1,25 @@
 //! What is known of every feature of a table, from one pass over its rows or two.
 
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
 use super::{SPARSE_COUNTS, Scaling};
 use crate::error::{DataError, Error};
 use crate::linalg::gemm::Real;
 use crate::matrix::{CsrRef, DenseRef, Samples};
 use crate::normalize::Scale;
+use crate::sums::{Doubled, STRETCH, SumGrid, two_sum};
 
 /// The entries of a row, zeros possibly left out.
 pub trait Entries: Sync {
+    /// Number of rows and columns.
     fn shape(&self) -> (usize, usize);
     /// Columns without entries that the last one stands for, beside itself.
     fn n_folded(&self) -> usize {
         0
     }
+    /// Visits column and value of the entries of a row.
     fn entries(&self, row: usize, visit: impl FnMut(usize, f64));
 
     /// Takes a row into the columns at once, when it is stored whole and all of it is within the limit.
@@ -60,13 +67,13 @@ impl<T: Real> Entries for DenseRef<'_, T> {
         columns.whole += 1;
         let ColumnStatistics { min, max, sum, present, .. } = columns;
         let mut fractions = false;
-        for ((((v, min), max), sum), present) in x.iter().zip(min).zip(max).zip(sum).zip(present) {
+        for (f, v) in x.iter().enumerate() {
             let v = v.to_f64();
             fractions |= v != v.trunc();
-            *present += if v == 0.0 { 0.0 } else { weight };
-            *min = if v < *min { v } else { *min };
-            *max = if v > *max { v } else { *max };
-            *sum += weight * v;
+            min[f] = if v < min[f] { v } else { min[f] };
+            max[f] = if v > max[f] { v } else { max[f] };
+            sum.add(f, weight * v);
+            present.add(f, if v == 0.0 { 0.0 } else { weight });
         }
         columns.fractions |= fractions;
         true
@@ -97,84 +104,153 @@ impl<T: Real> Entries for CsrRef<'_, T> {
     }
 }
 
-/// Per feature: range, weighted sum, number of entries seen.
+/// One sum per column, in twice the precision: the order of the rows does not reach a double's last bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct ColumnSums {
+    sum: Vec<f64>,
+    rest: Vec<f64>,
+}
+
+impl ColumnSums {
+    fn new(d: usize) -> Self {
+        Self { sum: vec![0.0; d], rest: vec![0.0; d] }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, f: usize, term: f64) {
+        (self.sum[f], self.rest[f]) = two_sum((self.sum[f], self.rest[f]), term);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for f in 0..self.sum.len() {
+            self.add(f, other.sum[f]);
+            self.add(f, other.rest[f]);
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> {
+        self.sum.iter().zip(&self.rest).map(|(sum, rest)| sum + rest)
+    }
+}
+
+/// What one pass finds of every column: range, weighted sum, number of entries, values that cannot be used. Results of
+/// parts of the rows can be merged in any order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnStatistics {
     /// The smallest stored value of every column.
     pub min: Vec<f64>,
     /// The largest stored value of every column.
     pub max: Vec<f64>,
     /// The weighted sum of every column.
-    pub sum: Vec<f64>,
+    sum: ColumnSums,
     /// Number of stored values of every column.
-    pub seen: Vec<u64>,
+    seen: Vec<u64>,
     /// Rows that were taken in whole, not counted in `seen`.
-    pub whole: u64,
+    whole: u64,
     /// Number of zeros among the stored values.
-    pub zeros: u64,
+    zeros: u64,
     /// Weight of the rows whose value is not zero.
-    pub present: Vec<f64>,
+    present: ColumnSums,
     /// Whether a value is no whole number.
-    pub fractions: bool,
+    fractions: bool,
     /// Columns without entries that the last one stands for, beside itself.
-    pub folded: usize,
-    /// Number of rows.
+    folded: usize,
+    /// Number of rows of positive weight.
     pub rows: u64,
     /// Sum of their weights.
-    pub weight: f64,
+    weight: Doubled,
     /// Number of values that are not finite.
-    pub bad: u64,
+    bad: u64,
     /// The first of them: row, column and value.
-    pub first_bad: Option<(usize, usize, f64)>,
+    first_bad: Option<(u64, u32, f64)>,
     /// The first value that is too large: row, column and value.
-    pub large: Option<(usize, usize, f64)>,
+    large: Option<(u64, u32, f64)>,
 }
 
 impl ColumnStatistics {
-    /// The figures of no rows.
-    pub fn new(d: usize) -> Self {
+    /// The figures of no rows, of a table in which the last of `d` columns stands for `folded` more.
+    pub fn new(d: usize, folded: usize) -> Self {
         Self {
             min: vec![f64::INFINITY; d],
             max: vec![f64::NEG_INFINITY; d],
-            sum: vec![0.0; d],
+            sum: ColumnSums::new(d),
             seen: vec![0; d],
             whole: 0,
             zeros: 0,
-            present: vec![0.0; d],
+            present: ColumnSums::new(d),
             fractions: false,
-            folded: 0,
+            folded,
             rows: 0,
-            weight: 0.0,
+            weight: Doubled::default(),
             bad: 0,
             first_bad: None,
             large: None,
         }
     }
 
-    /// Adds the figures of further rows.
-    pub fn merge(&mut self, other: Self) {
+    /// Adds row `i`, which is row `row` of the table. Values beyond `limit` are noted to be refused.
+    #[inline(always)]
+    pub fn add_row<E: Entries>(&mut self, x: &E, (i, row): (usize, u64), weight: f64, limit: f64) {
+        self.rows += u64::from(weight > 0.0);
+        self.weight.add(weight);
+        if weight == 0.0 || !x.add_whole(i, weight, limit, self) {
+            self.add_entries(x, (i, row), weight, limit);
+        }
+    }
+
+    /// The same entry by entry, noting those that cannot be used.
+    fn add_entries<E: Entries>(&mut self, x: &E, (i, row): (usize, u64), w: f64, limit: f64) {
+        x.entries(i, |f, v| {
+            if !v.is_finite() {
+                self.bad += 1;
+                self.first_bad = self.first_bad.or(Some((row, f as u32, v)));
+            } else if v.abs() > limit {
+                self.large = self.large.or(Some((row, f as u32, v)));
+            } else if w > 0.0 {
+                self.min[f] = self.min[f].min(v);
+                self.max[f] = self.max[f].max(v);
+                self.sum.add(f, w * v);
+                self.seen[f] += 1;
+                self.zeros += u64::from(v == 0.0);
+                self.present.add(f, if v == 0.0 { 0.0 } else { w });
+                self.fractions |= v != v.trunc();
+            }
+        });
+    }
+
+    /// Adds the figures of other rows.
+    pub fn merge(&mut self, other: &Self) {
         for f in 0..self.min.len() {
             self.min[f] = self.min[f].min(other.min[f]);
             self.max[f] = self.max[f].max(other.max[f]);
-            self.sum[f] += other.sum[f];
             self.seen[f] += other.seen[f];
-            self.present[f] += other.present[f];
         }
+        self.sum.merge(&other.sum);
+        self.present.merge(&other.present);
         self.fractions |= other.fractions;
+        self.folded = self.folded.max(other.folded);
         self.whole += other.whole;
         self.zeros += other.zeros;
         self.rows += other.rows;
-        self.weight += other.weight;
+        self.weight.merge(other.weight);
         self.bad += other.bad;
-        self.first_bad = self.first_bad.or(other.first_bad);
-        self.large = self.large.or(other.large);
+        self.first_bad = first(self.first_bad, other.first_bad);
+        self.large = first(self.large, other.large);
+    }
+
+    /// Sum of the weights of all rows.
+    pub fn weight(&self) -> f64 {
+        self.weight.value()
     }
 
     /// Refuses what cannot be used and takes in the zeros that are not stored.
     pub fn settle(&mut self, limit: f64) -> Result<(), Error> {
         if let Some((row, col, value)) = self.first_bad {
+            let (row, col) = (row as usize, col as usize);
             return Err(DataError::NotFinite { row, col, value, count: self.bad as usize }.into());
         }
         if let Some((row, col, value)) = self.large {
+            let (row, col) = (row as usize, col as usize);
             return Err(DataError::TooLarge { row, col, value, limit }.into());
         }
         if self.rows == 0 {
@@ -198,17 +274,16 @@ impl ColumnStatistics {
             return self.means();
         }
         // Not smoothed by another document: the unit of the weights must not matter.
-        let idf = |present: &f64| {
-            if *present > 0.0 { (self.weight / present).ln() + 1.0 } else { 1.0 }
-        };
-        self.present.iter().map(idf).collect()
+        let weight = self.weight();
+        let idf = |present: f64| if present > 0.0 { (weight / present).ln() + 1.0 } else { 1.0 };
+        self.present.values().map(idf).collect()
     }
 
     /// Means of the features, rounded.
     fn means(&self) -> Vec<f64> {
-        (0..self.min.len())
-            .map(|f| rounded(self.sum[f] / self.weight, self.max[f] - self.min[f]))
-            .collect()
+        let weight = self.weight();
+        let range = self.min.iter().zip(&self.max).map(|(min, max)| max - min);
+        self.sum.values().zip(range).map(|(sum, range)| rounded(sum / weight, range)).collect()
     }
 
     /// The scaling that was asked for, or the one that suits.
@@ -228,10 +303,9 @@ impl ColumnStatistics {
     /// The scaling, from what is [`known`](Self::known) and the sums of a second pass ([`second_terms`]) if
     /// it takes one.
     pub fn scaling(&self, kind: Scale, mean: Vec<f64>, second: &[f64]) -> Scaling {
-        let d = mean.len();
-        let inverse = |range: f64| {
-            if range > 0.0 && (1.0 / range).is_finite() { 1.0 / range } else { 0.0 }
-        };
+        let (d, weight) = (mean.len(), self.weight());
+        // The inverse of a subnormal range overflows; its rows still differ.
+        let inverse = |range: f64| if range > 0.0 { (1.0 / range).min(f64::MAX) } else { 0.0 };
         let (shift, factor) = match kind {
             // The spans of robust columns are taken from quantiles afterwards.
             Scale::MinMax | Scale::Robust | Scale::Auto => {
@@ -242,8 +316,10 @@ impl ColumnStatistics {
             Scale::Standard => {
                 let factor = (0..d)
                     .map(|f| {
-                        let absent = (self.weight - second[d + f]).max(0.0);
-                        let variance = (second[f] + absent * mean[f].powi(2)) / self.weight;
+                        // Where every entry is stored nothing is absent, not even by rounding.
+                        let is_full = self.seen[f] + self.whole >= self.rows;
+                        let absent = if is_full { 0.0 } else { (weight - second[d + f]).max(0.0) };
+                        let variance = (second[f] + absent * mean[f].powi(2)) / weight;
                         let deviation = variance.sqrt();
                         let constant = self.max[f] <= self.min[f];
                         if constant { 0.0 } else { inverse(rounded(deviation, deviation)) }
@@ -252,11 +328,11 @@ impl ColumnStatistics {
                 (mean, factor)
             }
             Scale::UnitRows => {
-                let mean = second.iter().map(|s| rounded(s / self.weight, 1.0)).collect();
+                let mean = second.iter().map(|s| rounded(s / weight, 1.0)).collect();
                 (mean, vec![1.0; d])
             }
             Scale::Idf => {
-                let shift = second.iter().map(|s| rounded(s / self.weight, 1.0)).collect();
+                let shift = second.iter().map(|s| rounded(s / weight, 1.0)).collect();
                 (shift, mean)
             }
         };
@@ -264,19 +340,93 @@ impl ColumnStatistics {
     }
 }
 
-/// Sums that a second pass makes; none when the first tells all.
-pub fn second_len(kind: Scale, d: usize) -> usize {
-    match kind {
-        Scale::Standard => 2 * d,
-        Scale::UnitRows | Scale::Idf => d,
-        _ => 0,
+/// The one that stands first in the table.
+fn first(a: Option<(u64, u32, f64)>, b: Option<(u64, u32, f64)>) -> Option<(u64, u32, f64)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The second pass of scalings that take one: sums over the rows, each in units of `size`. They do not depend on the
+/// order of the rows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SecondPass {
+    /// The scaling that takes it.
+    pub kind: Scale,
+    /// What is [`known`](ColumnStatistics::known) of the columns.
+    pub mean: Vec<f64>,
+    size: Vec<f64>,
+    largest_weight: f64,
+    grid: SumGrid,
+}
+
+impl SecondPass {
+    /// For `n` rows with these figures.
+    pub fn new(kind: Scale, columns: &ColumnStatistics, largest_weight: f64, n: usize) -> Self {
+        let (mean, d) = (columns.known(kind), columns.min.len());
+        let mut size = match kind {
+            Scale::Standard => vec![1.0; 2 * d],
+            Scale::UnitRows | Scale::Idf => vec![1.0; d],
+            _ => Vec::new(),
+        };
+        if kind == Scale::Standard {
+            for f in 0..d {
+                // No value is farther from the mean, rounded as it is.
+                let range = columns.max[f] - columns.min[f];
+                let square = (1.001 * range).powi(2).max(f64::MIN_POSITIVE);
+                // A constant column is ignored.
+                size[f] = if range > 0.0 { square } else { f64::INFINITY };
+            }
+        }
+        Self { kind, mean, size, largest_weight, grid: SumGrid::new(n) }
+    }
+
+    /// Whether the first pass tells all.
+    pub fn is_empty(&self) -> bool {
+        self.size.is_empty()
+    }
+
+    /// The sums over some rows.
+    pub fn run<E: Entries>(
+        &self,
+        x: &E,
+        rows: Range<usize>,
+        weight: impl Fn(usize) -> f64,
+    ) -> Vec<i64> {
+        let mut total = vec![0; self.size.len()];
+        let mut part = vec![0.0; self.size.len()];
+        for start in rows.clone().step_by(STRETCH) {
+            part.fill(0.0);
+            for i in start..(start + STRETCH).min(rows.end) {
+                let w = weight(i) / self.largest_weight;
+                if w <= 0.0 {
+                    continue;
+                }
+                second_terms(x, i, self.kind, &self.mean, |slot, term| {
+                    part[slot] += self.grid.round(w * (term / self.size[slot]));
+                });
+            }
+            self.grid.take(&part, &mut total);
+        }
+        total
+    }
+
+    /// The values of sums over all rows.
+    pub fn values(&self, total: &[i64]) -> Vec<f64> {
+        (total.iter().zip(&self.size))
+            .map(|(&t, size)| match size.is_finite() {
+                true => self.grid.value(t) * size * self.largest_weight,
+                false => 0.0,
+            })
+            .collect()
     }
 }
 
 /// What a row adds to those sums, per unit of weight. Standard: per feature the square of a stored entry
 /// about the mean, then one for being stored. Unit rows: the entries of the row at unit length, times their
 /// inverse document frequencies where those count.
-pub fn second_terms<E: Entries>(
+fn second_terms<E: Entries>(
     x: &E,
     i: usize,
     kind: Scale,
@@ -297,32 +447,6 @@ pub fn second_terms<E: Entries>(
             x.entries(i, |f, v| visit(f, v * factor(f) * inverse));
         }
     }
-}
-
-/// Takes the entries of a row into the columns one by one, and notes those that cannot be used.
-pub(super) fn add_entries<E: Entries>(
-    x: &E,
-    i: usize,
-    w: f64,
-    limit: f64,
-    part: &mut ColumnStatistics,
-) {
-    x.entries(i, |f, v| {
-        if !v.is_finite() {
-            part.bad += 1;
-            part.first_bad = part.first_bad.or(Some((i, f, v)));
-        } else if v.abs() > limit {
-            part.large = part.large.or(Some((i, f, v)));
-        } else if w > 0.0 {
-            part.min[f] = part.min[f].min(v);
-            part.max[f] = part.max[f].max(v);
-            part.sum[f] += w * v;
-            part.seen[f] += 1;
-            part.zeros += u64::from(v == 0.0);
-            part.present[f] += if v == 0.0 { 0.0 } else { w };
-            part.fractions |= v != v.trunc();
-        }
-    });
 }
 
 /// Rounds to about a millionth of `range`. A sum's last bits depend on the order of the rows; without

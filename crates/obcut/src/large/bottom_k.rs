@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::Doubled;
+use obcut_core::sums::Doubled;
 
 /// A chosen row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

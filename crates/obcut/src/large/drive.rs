@@ -12,7 +12,6 @@ use std::time::Instant;
 
 use super::round::PassLabels;
 use super::store::{InMemory, Store, lock};
-use super::sums::STRETCH;
 use super::task::{Partial, Piece, ReadyTask, Task, from_bytes, sealed, to_bytes, unsealed};
 use super::{Next, OutOfCoreFit, StoredFit};
 use crate::model::Model;
@@ -26,6 +25,7 @@ use obcut_core::normalize;
 use obcut_core::observer::{Observer, Progress, Silent, Stage};
 use obcut_core::parallel::Context;
 use obcut_core::random::mix;
+use obcut_core::sums::STRETCH;
 
 /// Pieces that wait to be worked on.
 const AHEAD: usize = 2;

@@ -19,17 +19,18 @@
 
 mod bottom_k;
 mod drive;
+mod memory;
 mod round;
 mod scan;
 mod store;
-mod sums;
 mod task;
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "front-ends")]
 pub use drive::predict_rows;
 pub(crate) use drive::{fit_samples, fit_source};
+#[cfg(feature = "front-ends")]
+pub use memory::{TableSize, check_memory};
 pub use store::{InMemory, Store};
 pub use task::{Partial, Task};
 #[cfg(feature = "front-ends")]
@@ -38,7 +39,7 @@ pub use task::{Piece, ReadyTask};
 use crate::model::Model;
 use crate::model::rule::DecisionRule;
 use crate::params::check::check;
-use crate::params::{Init, Params, Scale};
+use crate::params::{Init, Params};
 use crate::records::{LargeTrace, Trace};
 use crate::solver::finish::Notes;
 use crate::solver::{fit_whole, power_of_two};
@@ -48,12 +49,12 @@ use obcut_core::Graph;
 use obcut_core::error::{DataError, Error, ParamError, StateError};
 use obcut_core::linalg::{factor, simd};
 use obcut_core::matrix::Samples;
-use obcut_core::normalize::{self, ColumnStatistics, Scaling};
+use obcut_core::normalize::{self, ColumnStatistics, Scaling, SecondPass};
 use obcut_core::observer::{Observer, Silent};
 use obcut_core::parallel::Context;
 use obcut_core::random::{Stream, mix};
 use round::{LabelPassTask, Scope};
-use scan::{ScanTask, SecondTask};
+use scan::ScanTask;
 use task::{PassResult, TaskKind, mixed};
 
 /// Numbers in a core, and rows, by default.
@@ -208,10 +209,7 @@ enum Step {
 /// What the scan found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Facts {
-    min: Vec<f64>,
-    max: Vec<f64>,
-    sum: Vec<f64>,
-    weight: f64,
+    columns: ColumnStatistics,
     largest_weight: f64,
     unit: f64,
     rows: Vec<u64>,
@@ -228,18 +226,6 @@ pub struct StoredFit {
     pub trace: Trace,
     /// What a user should know.
     pub warnings: Vec<Warning>,
-}
-
-impl Facts {
-    fn columns(&self) -> ColumnStatistics {
-        ColumnStatistics {
-            min: self.min.clone(),
-            max: self.max.clone(),
-            sum: self.sum.clone(),
-            weight: self.weight,
-            ..ColumnStatistics::new(self.min.len())
-        }
-    }
 }
 
 impl OutOfCoreFit {
@@ -316,12 +302,8 @@ impl OutOfCoreFit {
                 Step::Second { task: Task(TaskKind::Second(task)), scan },
                 PassResult::Second(sums),
             ) => {
-                let mut second = task.values(&sums);
-                if !self.sparse && task.kind == Scale::Standard {
-                    // Every entry of a dense table is stored: nothing is absent, not even by rounding.
-                    second[task.mean.len()..].fill(scan.weight);
-                }
-                let scaling = scan.columns().scaling(task.kind, task.mean, &second);
+                let second = task.values(&sums);
+                let scaling = scan.columns.scaling(task.kind, task.mean, &second);
                 Step::Core { scaling, scan }
             }
             (
@@ -341,26 +323,23 @@ impl OutOfCoreFit {
         }
         let kind = columns.kind(self.params.scaling());
         let largest_weight = scan.largest_weight;
-        let mean = columns.weight / largest_weight / self.n_rows as f64;
-        let others = (columns.weight / largest_weight - 1.0) / (columns.rows.max(2) - 1) as f64;
+        let mean = columns.weight() / largest_weight / self.n_rows as f64;
+        let others = (columns.weight() / largest_weight - 1.0) / (columns.rows.max(2) - 1) as f64;
         if columns.rows > 1 && others * HEAVIEST < 1.0 {
             let row = scan.heaviest as usize;
             return Err(DataError::WeightRange { row, weight: largest_weight }.into());
         }
         let unit = power_of_two(largest_weight, mean);
-        let second = SecondTask::new(kind, &columns, largest_weight, self.n_rows);
+        let second = SecondPass::new(kind, &columns, largest_weight, self.n_rows);
         let picks = scan.sketch.finish();
         let facts = Facts {
-            min: columns.min.clone(),
-            max: columns.max.clone(),
-            sum: columns.sum.clone(),
-            weight: columns.weight,
+            columns: columns.clone(),
             largest_weight,
             unit,
             rows: picks.iter().map(|pick| pick.row).collect(),
             weights: picks.iter().map(|pick| pick.weight() / unit).collect(),
         };
-        Ok(if second.size.is_empty() {
+        Ok(if second.is_empty() {
             Step::Core { scaling: columns.scaling(kind, second.mean, &[]), scan: facts }
         } else {
             Step::Second { task: Task(TaskKind::Second(second)), scan: facts }
@@ -391,13 +370,13 @@ impl OutOfCoreFit {
         if scaling.needs_quantiles(rows) {
             let context = Context::new(params.threads, observer)?;
             let found = normalize::quantiles(rows, Some(&scan.weights), &context)?;
-            let range = (&scan.min[..], &scan.max[..]);
+            let range = (&scan.columns.min[..], &scan.columns.max[..]);
             slivers = scaling.take_quantiles(params.scaling(), &found, range);
         }
         let mut fit = fit_whole(rows, Some(&scan.weights), Some(&scaling), &params, observer)?;
         fit.notes.slivers = slivers;
         let weights = (scan.largest_weight, scan.unit);
-        let scope = Scope::new(&scan.columns(), self.sparse, weights, self.n_rows);
+        let scope = Scope::new(&scan.columns, self.sparse, weights, self.n_rows);
         let core = fit.model.on(rows)?.threads(self.params.threads).observer(observer).graph()?;
         self.state.core = (core, scan.weights.clone());
         let task = LabelPassTask { model: fit.model, scope };

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::{STRETCH, SumGrid};
 use super::task::{Piece, add};
 use crate::describe::clusters::FeatureMoments;
 use crate::graph::bipartite::GraphBuilder;
@@ -19,6 +18,7 @@ use obcut_core::linalg::gemm::Real;
 use obcut_core::linalg::simd::vectorised;
 use obcut_core::matrix::Samples;
 use obcut_core::normalize::ColumnStatistics;
+use obcut_core::sums::{STRETCH, SumGrid};
 use obcut_core::table::Table;
 
 /// What a round needs to know.

@@ -5,10 +5,11 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::round::{LabelPass, LabelPassTask, RoundReady};
-use super::scan::{Scan, ScanTask, SecondTask};
+use super::scan::{Scan, ScanTask};
 use crate::model::rule::RowScore;
 use obcut_core::error::{Error, StateError};
 use obcut_core::matrix::Samples;
+use obcut_core::normalize::SecondPass;
 use obcut_core::random::mix;
 
 /// Some rows of a table.
@@ -30,6 +31,11 @@ impl Piece<'_> {
         self.weights.map_or(1.0, |weights| weights[i])
     }
 
+    /// What the second pass of a scaling finds in its rows.
+    fn second(&self, pass: &SecondPass) -> Vec<i64> {
+        pass.run(&self.samples, self.range.clone(), |i| self.weight(i))
+    }
+
     /// The rows in stretches of some length.
     pub(crate) fn stretches(&self, len: usize) -> impl Iterator<Item = Range<usize>> {
         let range = self.range.clone();
@@ -44,7 +50,7 @@ pub struct Task(pub(crate) TaskKind);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum TaskKind {
     Scan(ScanTask),
-    Second(SecondTask),
+    Second(SecondPass),
     LabelPass(Box<LabelPassTask>),
 }
 
@@ -53,7 +59,7 @@ pub struct ReadyTask<'t>(Inner<'t>);
 
 enum Inner<'t> {
     Scan(&'t ScanTask),
-    Second(&'t SecondTask),
+    Second(&'t SecondPass),
     LabelPass(Box<RoundReady<'t>>),
 }
 
@@ -89,7 +95,7 @@ impl ReadyTask<'_> {
     pub fn run(&self, piece: &Piece<'_>, rows: Option<&mut Vec<RowScore>>) -> Partial {
         Partial(match &self.0 {
             Inner::Scan(task) => PassResult::Scan(Box::new(task.run(piece))),
-            Inner::Second(task) => PassResult::Second(task.run(piece)),
+            Inner::Second(task) => PassResult::Second(piece.second(task)),
             Inner::LabelPass(task) => PassResult::LabelPass(Box::new(task.run(piece, rows))),
         })
     }

@@ -4,26 +4,29 @@
 use serde::{Deserialize, Serialize};
 
 /// Rows whose terms may be added up as floating-point numbers before they are taken over as integers.
-pub(crate) const STRETCH: usize = 1 << 15;
+pub const STRETCH: usize = 1 << 15;
 
 /// A sum in twice the precision: what order does to it is far below a double's last bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Doubled {
+pub struct Doubled {
     sum: f64,
     rest: f64,
 }
 
 impl Doubled {
+    /// Adds a term.
     #[inline(always)]
     pub fn add(&mut self, term: f64) {
         (self.sum, self.rest) = two_sum((self.sum, self.rest), term);
     }
 
+    /// Adds another sum.
     pub fn merge(&mut self, other: Self) {
         self.add(other.sum);
         self.add(other.rest);
     }
 
+    /// The sum, rounded once.
     pub fn value(self) -> f64 {
         self.sum + self.rest
     }
@@ -31,7 +34,7 @@ impl Doubled {
 
 /// Adds a term to a sum and what rounding took from it to the rest.
 #[inline(always)]
-pub(crate) fn two_sum((sum, rest): (f64, f64), term: f64) -> (f64, f64) {
+pub fn two_sum((sum, rest): (f64, f64), term: f64) -> (f64, f64) {
     let total = sum + term;
     let part = total - sum;
     (total, rest + ((sum - (total - part)) + (term - part)))
@@ -40,7 +43,7 @@ pub(crate) fn two_sum((sum, rest): (f64, f64), term: f64) -> (f64, f64) {
 /// A grid that terms between -1 and 1 are rounded to, so fine that it does not matter and so coarse
 /// that sums over all rows are exact: whole numbers of 64 bits, and doubles over a stretch of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SumGrid {
+pub struct SumGrid {
     unit: f64,
     /// Added and taken off again, this rounds to a multiple of the unit.
     magic: f64,
@@ -54,6 +57,7 @@ impl SumGrid {
         Self { unit, magic: 1.5 * 2f64.powi(52) * unit }
     }
 
+    /// The multiple of the unit that is nearest to a term.
     #[inline(always)]
     pub fn round(self, term: f64) -> f64 {
         (term + self.magic) - self.magic
@@ -64,6 +68,7 @@ impl SumGrid {
         to.iter_mut().zip(from).for_each(|(t, f)| *t += (f / self.unit) as i64);
     }
 
+    /// The value of a sum.
     pub fn value(self, sum: i64) -> f64 {
         sum as f64 * self.unit
     }
@@ -72,7 +77,7 @@ impl SumGrid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use obcut_core::random::Stream;
+    use crate::random::Stream;
 
     #[test]
     fn the_order_of_terms_changes_no_bit() {
