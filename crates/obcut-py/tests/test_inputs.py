@@ -1,5 +1,6 @@
 """Every kind of table gives the same labels, and nothing is changed or copied without need."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -389,3 +390,21 @@ def test_a_map_is_not_loaded(tmp_path):
     done = subprocess.run([sys.executable, "-c", MEMORY, tmp_path / "x.npy"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 0.6, done.stdout
+
+
+def test_masked_values_are_refused(blobs):
+    masked = np.ma.MaskedArray(blobs, mask=False)
+    assert np.array_equal(fitted(masked).labels_, fitted(blobs).labels_)
+    masked[[3, 7], 1] = np.ma.masked
+    for use in [OBCut(3).fit, fitted(blobs).predict, BipartiteCut(3).fit]:
+        with pytest.raises(ValueError, match=r"2 masked value\(s\), the first in row 3.*X\.filled.*2 row\(s\)"):
+            use(masked)
+
+
+def test_a_fit_that_does_not_fit_in_memory_is_refused(tmp_path):
+    # Rows of this width are multiplied in blocks of 80 GB per thread. The file has a hole in place of zeros.
+    if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 100e9:
+        pytest.skip("this machine has the memory")
+    wide = np.memmap(tmp_path / "wide", dtype=np.float32, mode="w+", shape=(150, 80_000_000))
+    with pytest.raises(MemoryError, match=r"needs about .*B of memory in addition to the table"):
+        OBCut(3).fit(wide)

@@ -20,6 +20,7 @@ DTYPES = [np.float64, np.float32]
 
 def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = False, is_checked: bool = True) -> Any:
     """Check a table as scikit-learn does. Tables that the engine can read in place are not copied."""
+    check_mask(X)
     return validate_data(
         estimator,
         X,
@@ -31,6 +32,16 @@ def read_table(estimator: Any, X: Any, *, reset: bool, non_negative: bool = Fals
         ensure_all_finite=is_checked,
         ensure_non_negative=non_negative,
     )
+
+
+def check_mask(X: Any) -> None:
+    """Refuse masked values: NumPy would drop the mask in silence and show what lies below it."""
+    if isinstance(X, np.ma.MaskedArray) and (masked := int(np.ma.count_masked(X))):
+        rows = np.unique(np.nonzero(np.ma.getmaskarray(X))[0])
+        raise ValueError(
+            f"X has {masked} masked value(s), the first in row {rows[0]}: fill them with X.filled(...), "
+            f"or leave out the {len(rows)} row(s) that have any."
+        )
 
 
 class BatchedRows:
