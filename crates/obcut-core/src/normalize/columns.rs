@@ -320,9 +320,10 @@ impl ColumnStatistics {
                         let is_full = self.seen[f] + self.whole >= self.rows;
                         let absent = if is_full { 0.0 } else { (weight - second[d + f]).max(0.0) };
                         let variance = (second[f] + absent * mean[f].powi(2)) / weight;
-                        let deviation = variance.sqrt();
-                        let constant = self.max[f] <= self.min[f];
-                        if constant { 0.0 } else { inverse(rounded(deviation, deviation)) }
+                        // The squares of subnormal numbers vanish: then the range takes the place of the deviation.
+                        let range = self.max[f] - self.min[f];
+                        let deviation = if variance > 0.0 { variance.sqrt() } else { range };
+                        if range > 0.0 { inverse(rounded(deviation, deviation)) } else { 0.0 }
                     })
                     .collect();
                 (mean, factor)
