@@ -4,7 +4,7 @@ use std::io::Read;
 
 use obcut::Matrix;
 
-use crate::columns::dataset_by_columns;
+use crate::columns::{check_shape, dataset_by_columns};
 use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
 use crate::message::shorten;
@@ -159,6 +159,7 @@ impl NpyHeader {
         single: Option<bool>,
     ) -> Result<Matrix, Error> {
         let (n_rows, n_cols) = self.table_shape(name)?;
+        check_shape(name, n_rows, n_cols)?;
         let values = self.read_numbers(name, reader, available, single)?;
         Ok(values.into_dense(n_rows, n_cols, self.column_major))
     }
