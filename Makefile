@@ -155,10 +155,10 @@ SEED ?= 0
 fuzz: ## damaged files for everything that reads the bytes of others, SECONDS=600 each (TARGET=npz SEED=1), findings in target/fuzz
 	cargo run -p obcut-fuzz -- --seconds $(SECONDS) --seed $(SEED) $(addprefix --target ,$(TARGET))
 
-# Of a debug build too: SECONDS for every way to stop a run, and as many damaged checkpoints as come in the same time.
+# SECONDS is for every way to stop a run.
 soak: $(VENV)/ready ## runs that are killed, run out of disk or lose their input, and damaged checkpoints, SECONDS=600 each
 	cargo build
-	OBCUT_DAMAGES=100000 cargo test -p obcut-cli --lib damaged -- --nocapture
+	OBCUT_DAMAGES=20000 cargo test -p obcut-cli --lib damaged -- --nocapture
 	$(PYTHON) tests/soak.py --seconds $(SECONDS) --seed $(SEED)
 
 deny: ## licences, duplicate versions and sources of the dependencies (cargo install cargo-deny)

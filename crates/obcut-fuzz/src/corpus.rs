@@ -14,13 +14,16 @@ use parquet::schema::parser::parse_message_type;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
+/// Makes a file of its parts.
+type Join = fn(&[Vec<u8>]) -> Vec<u8>;
+
 /// A file to start from.
 #[derive(Clone)]
 pub struct Specimen {
     /// File extension: what reads it.
     pub suffix: &'static str,
     pub parts: Vec<Vec<u8>>,
-    join: fn(&[Vec<u8>]) -> Vec<u8>,
+    join: Join,
 }
 
 impl Specimen {
@@ -186,8 +189,8 @@ fn npz_of(arrays: &[(&str, &str, &str, Vec<u8>)]) -> Vec<Specimen> {
             [format!("{name}.npy").into_bytes(), header, data]
         })
         .collect();
-    let stored: fn(&[Vec<u8>]) -> Vec<u8> = |parts| zipped(parts, CompressionMethod::Stored);
-    let packed: fn(&[Vec<u8>]) -> Vec<u8> = |parts| zipped(parts, CompressionMethod::Deflated);
+    let stored: Join = |parts| zipped(parts, CompressionMethod::Stored);
+    let packed: Join = |parts| zipped(parts, CompressionMethod::Deflated);
     [stored, packed].map(|join| Specimen { suffix: "npz", parts: parts.clone(), join }).to_vec()
 }
 
@@ -293,7 +296,7 @@ pub fn mat() -> Vec<Specimen> {
         vec![dense([i32::MAX, i32::MAX])],
         vec![dense([-1, 3])],
     ];
-    let joins: [fn(&[Vec<u8>]) -> Vec<u8>; 2] = [join_mat, join_packed_mat];
+    let joins: [Join; 2] = [join_mat, join_packed_mat];
     sets.iter()
         .flat_map(|parts| joins.map(|join| Specimen { suffix: "mat", parts: parts.clone(), join }))
         .collect()

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -168,7 +168,7 @@ pub fn limit(target: Target, path: &Path, bytes: &[u8]) -> io::Result<(usize, Ve
 }
 
 /// The extensions of a file of an execution.
-pub fn suffixes(file: &PathBuf) -> String {
+pub fn suffixes(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     name.split_once('.').map_or_else(String::new, |(_, suffixes)| suffixes.to_string())
 }

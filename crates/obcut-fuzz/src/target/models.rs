@@ -119,11 +119,14 @@ impl RowSource for ReadRows {
 /// The rows of the table, read in pieces.
 struct ReadRows;
 
-/// Labels, and states with the number of labels that belong to them.
+/// A state with the number of labels that belong to it.
+type SavedState = (Vec<u8>, u64);
+
+/// Labels and states.
 #[derive(Default)]
 struct Saves {
     labels: Mutex<Vec<u32>>,
-    states: Mutex<Vec<(Vec<u8>, u64)>>,
+    states: Mutex<Vec<SavedState>>,
     saved: Option<Vec<u8>>,
 }
 
@@ -157,8 +160,8 @@ impl Store for Saves {
 }
 
 /// The states of an undisturbed fit, and its labels.
-fn undisturbed() -> &'static (Vec<(Vec<u8>, u64)>, Vec<u32>) {
-    static FIT: OnceLock<(Vec<(Vec<u8>, u64)>, Vec<u32>)> = OnceLock::new();
+fn undisturbed() -> &'static (Vec<SavedState>, Vec<u32>) {
+    static FIT: OnceLock<(Vec<SavedState>, Vec<u32>)> = OnceLock::new();
     FIT.get_or_init(|| {
         let store = Saves::default();
         OBCut::from(params()).fit_into(&ReadRows, &store).expect("blobs can be clustered");
