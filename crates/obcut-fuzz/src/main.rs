@@ -30,7 +30,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cap::Cap;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use target::Target;
 use worker::{Span, Tally};
 
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
 fn replay(file: &Path, args: &FuzzArgs) -> io::Result<bool> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_its = |target: &&Target| name.starts_with(&format!("{}-", target.name()));
-    let chosen = args.target.first().or_else(|| Target::ALL.iter().find(is_its));
+    let chosen = args.target.first().or_else(|| Target::value_variants().iter().find(is_its));
     let Some(&target) = chosen else {
         return Err(io::Error::other("the name of the file says no target; give --target"));
     };
