@@ -10,7 +10,7 @@ QUALITY_VENV := .venv-quality
 QUALITY_DATA := target/quality-data
 COMPARE_VENV := .venv-compare
 
-.PHONY: help demo test test-python installed fingerprints parameters wheel binary package lint quality quality-final compare bench bench-quick bench-python bench-front-ends bench-methods bench-large baselines bench-kernels bench-count results deny claims docs clean
+.PHONY: help demo test test-python installed fingerprints parameters wheel binary package lint quality quality-final compare bench bench-quick bench-python bench-front-ends bench-methods bench-large baselines bench-kernels bench-count results fuzz soak claims deny docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,7 +44,7 @@ binary: ## the command for other machines, optimised and stripped, in target/dis
 	cargo build --profile dist -p obcut-cli
 
 package: ## the archives of the published crates, each built from its archive, in target/package
-	cargo package --workspace --exclude obcut-bench --exclude obcut-py
+	cargo package --workspace --exclude obcut-bench --exclude obcut-fuzz --exclude obcut-py
 
 lint: $(VENV)/ready ## format and lint, warnings are errors
 	cargo fmt --all --check
@@ -151,6 +151,19 @@ $(BENCH_VENV)/ready: bench/requirements.txt
 
 claims: ## the numbers in README.md that no generated table contains
 	python3 tools/claims.py
+
+# In debug builds, where an overflow is a panic. SECONDS is for every target; TARGET is one of them.
+SECONDS ?= 600
+TARGET ?=
+SEED ?= 0
+fuzz: ## damaged files for everything that reads the bytes of others, SECONDS=600 each (TARGET=npz SEED=1), findings in target/fuzz
+	cargo run -p obcut-fuzz -- --seconds $(SECONDS) --seed $(SEED) $(addprefix --target ,$(TARGET))
+
+# SECONDS is for every way to stop a run.
+soak: $(VENV)/ready ## runs that are killed, run out of disk or lose their input, and damaged checkpoints, SECONDS=600 each
+	cargo build
+	OBCUT_DAMAGES=20000 cargo test -p obcut-cli --lib damaged -- --nocapture
+	$(PYTHON) tests/soak.py --seconds $(SECONDS) --seed $(SEED)
 
 deny: ## licences, duplicate versions and sources of the dependencies (cargo install cargo-deny)
 	cargo deny check licenses bans sources

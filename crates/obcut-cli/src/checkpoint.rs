@@ -258,3 +258,157 @@ fn damaged(path: &Path) -> CliError {
         path.display()
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use obcut::{GraphKind, Matrix, OBCut, Params, RowSource, synthetic};
+    use obcut_core::random::mix;
+
+    const ROWS: usize = 900;
+    const COLUMNS: usize = 1 << 12;
+
+    /// A table of several pieces.
+    struct Rows(Vec<f64>);
+
+    impl RowSource for Rows {
+        fn n_rows(&self) -> usize {
+            ROWS
+        }
+        fn n_cols(&self) -> usize {
+            COLUMNS
+        }
+        fn is_single(&self) -> bool {
+            false
+        }
+        fn read(&self, rows: std::ops::Range<usize>) -> Result<Matrix, Error> {
+            let (n_rows, n_cols) = (rows.len(), COLUMNS);
+            let values = self.0[rows.start * n_cols..rows.end * n_cols].to_vec();
+            Ok(Matrix::Dense64 { values, n_rows, n_cols })
+        }
+    }
+
+    /// A run that saves after every piece, and copies what it saved to a folder.
+    struct Copied<'a>(&'a Checkpoint, PathBuf, Mutex<usize>);
+
+    impl Store for Copied<'_> {
+        fn rows(&self, first: u64, rows: &[RowScore]) -> Result<(), Error> {
+            self.0.rows(first, rows)
+        }
+        fn is_due(&self) -> bool {
+            true
+        }
+        fn keeps(&self) -> bool {
+            true
+        }
+        fn save(&self, state: &[u8], n_labeled: u64) -> Result<(), Error> {
+            self.0.save(state, n_labeled)?;
+            let mut n = self.2.lock().unwrap();
+            let (from, to) = (self.0.folder.as_ref().unwrap(), self.1.join(n.to_string()));
+            fs::create_dir(&to).unwrap();
+            for name in [STATE, LABELS] {
+                fs::copy(from.join(name), to.join(name)).unwrap();
+            }
+            *n += 1;
+            Ok(())
+        }
+    }
+
+    fn params() -> Params {
+        let graph = GraphKind::Distance;
+        Params { core_rows: Some(200), threads: 1, graph, n_anchors: Some(10), ..Params::new(3) }
+    }
+
+    /// The checkpoint in a folder, as `--checkpoint` opens it, or as `--resume` does.
+    fn opened(folder: &Path, resume: bool) -> anyhow::Result<Checkpoint> {
+        let args = CheckpointArgs {
+            checkpoint: Some(folder.to_path_buf()),
+            resume,
+            checkpoint_seconds: 1e9,
+        };
+        Checkpoint::new(&args, None, (&[], &LoadOptions::default()), (ROWS, false))
+    }
+
+    /// The labels at the end of a run that goes on from a checkpoint.
+    fn resumed(rows: &Rows, folder: &Path) -> anyhow::Result<Vec<u8>> {
+        let checkpoint = opened(folder, true)?;
+        OBCut::from(params()).fit_into(rows, &checkpoint).map_err(|e| checkpoint.explain(e))?;
+        checkpoint.spool.sync()?;
+        Ok(fs::read(folder.join(LABELS))?)
+    }
+
+    /// Random damage of state or labels is named, or the labels are those of an undisturbed run. `OBCUT_DAMAGES`
+    /// says how many are tried.
+    #[test]
+    fn damaged_checkpoints_are_refused_or_harmless() {
+        let n_damages: u64 = match std::env::var("OBCUT_DAMAGES") {
+            Ok(number) => number.parse().unwrap(),
+            Err(_) => 200,
+        };
+        let Matrix::Dense64 { values, .. } = synthetic::blobs(ROWS, COLUMNS, 3, 0.05, 1).matrix
+        else {
+            panic!("dense")
+        };
+        let rows = Rows(values);
+        let all = tempfile::tempdir().unwrap();
+        let kept = all.path().join("kept");
+        let run = opened(&kept, false).unwrap();
+        let store = Copied(&run, all.path().to_path_buf(), Mutex::new(0));
+        OBCut::from(params()).fit_into(&rows, &store).unwrap();
+        let n_saves = store.2.into_inner().unwrap();
+        let labels = fs::read(kept.join(LABELS)).unwrap();
+        drop(run);
+        let saves: Vec<[Vec<u8>; 2]> = (0..n_saves)
+            .map(|n| [STATE, LABELS].map(|name| fs::read(all.path().join(format!("{n}/{name}")))))
+            .map(|files| files.map(Result::unwrap))
+            .collect();
+        for save in &saves {
+            assert_eq!(attempt(&rows, &kept, save).unwrap(), labels);
+        }
+        let (mut refused, mut harmless, mut state) = (0, 0, 7u64);
+        for damage in 0..n_damages {
+            let mut draw = |n: usize| {
+                state = mix(state.wrapping_add(1));
+                (state % n as u64) as usize
+            };
+            let mut save = saves[draw(n_saves)].clone();
+            let file = &mut save[draw(2)];
+            let (at, end) = (draw(file.len().max(1)), draw(file.len().max(1)));
+            match draw(6) {
+                0 => file.truncate(at),
+                1 => file.extend(vec![0; 1 + draw(64)]),
+                2 if at < end => drop(file.drain(at..end)),
+                3 => (at..file.len().min(at + 8)).for_each(|i| file[i] = draw(256) as u8),
+                4 if !file.is_empty() => file.swap(at, end),
+                _ if file.is_empty() => {}
+                _ => file[at] ^= 1 << draw(8),
+            }
+            match attempt(&rows, &kept, &save) {
+                Ok(found) => {
+                    // What is behind the rows of the table is not read.
+                    assert!(found[..labels.len()] == labels[..], "damage {damage}");
+                    harmless += 1;
+                }
+                Err(error) => {
+                    let text = format!("{error:#}");
+                    assert!(
+                        text.contains("kept") && !text.contains('\n'),
+                        "damage {damage}: {text}"
+                    );
+                    refused += 1;
+                }
+            }
+        }
+        println!("{n_damages} damaged checkpoints: {refused} refused, {harmless} harmless");
+        assert!(refused > n_damages / 3 && harmless > 0, "{refused} refused, {harmless} harmless");
+    }
+
+    /// Goes on from these files of a checkpoint.
+    fn attempt(rows: &Rows, folder: &Path, save: &[Vec<u8>; 2]) -> anyhow::Result<Vec<u8>> {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join(STATE), &save[0]).unwrap();
+        fs::write(folder.join(LABELS), &save[1]).unwrap();
+        resumed(rows, folder)
+    }
+}

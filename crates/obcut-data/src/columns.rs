@@ -321,9 +321,9 @@ impl Columns<'_> {
     }
 }
 
-/// The name of a column, or its index if it has none.
+/// The name of a column for messages, or its index if it has none.
 pub(crate) fn column_name(names: Option<&[String]>, j: usize) -> String {
-    names.and_then(|names| names.get(j)).cloned().unwrap_or_else(|| j.to_string())
+    names.and_then(|names| names.get(j)).map_or_else(|| j.to_string(), |name| shorten(name, 40))
 }
 
 /// Splits a matrix without names into features, truth and weights.

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use crate::columns::{Roles, Selection, column_name, find_column};
 use crate::error::Error;
 use crate::labels::TruthBuilder;
-use crate::message::{shorten, shorten_bytes};
+use crate::message::shorten_bytes;
 use crate::source::Input;
 use crate::values::Float;
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
@@ -92,17 +92,11 @@ impl CsvTable {
             let problem = match what {
                 TooLong::Cell(j) => {
                     let column = column_name(names, j);
-                    format!(
-                        "the cell in column '{}' does not end; is a quote not closed?",
-                        shorten(&column, 40)
-                    )
+                    format!("the cell in column '{column}' does not end; is a quote not closed?")
                 }
                 TooLong::Record(j) => {
                     let column = column_name(names, j);
-                    format!(
-                        "the line is too long for the memory after column '{}'",
-                        shorten(&column, 40)
-                    )
+                    format!("the line is too long for the memory after column '{column}'")
                 }
             };
             Error::line(name, line, problem)

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use serde_json::Value;
 
+use crate::columns::check_shape;
 use crate::detect::{Magic, check_head, inner_suffix};
 use crate::error::Error;
 use crate::message::shorten;
@@ -24,6 +25,7 @@ pub struct Truth {
 impl Truth {
     /// Creates the classes from numbers.
     pub(crate) fn from_numbers(source_name: &str, values: &[f64]) -> Result<Self, Error> {
+        check_shape(source_name, values.len(), 1)?;
         check_numbers(source_name, 0, values)?;
         let mut distinct: Vec<f64> = values.iter().map(|v| v + 0.0).collect(); // -0 is 0
         distinct.sort_unstable_by(f64::total_cmp);
@@ -118,13 +120,7 @@ impl TruthBuilder {
     pub(crate) fn finish(mut self, source_name: &str) -> Result<Truth, Error> {
         self.check(source_name)?;
         let Self { seen, codes, .. } = self;
-        if codes.is_empty() {
-            return Err(Error::NoRows {
-                source_name: source_name.to_string(),
-                n_rows: 0,
-                n_cols: 1,
-            });
-        }
+        check_shape(source_name, codes.len(), 1)?;
         let (places, names) = sort_classes(&seen);
         Ok(Truth { codes: codes.into_iter().map(|c| places[c as usize]).collect(), names })
     }
@@ -288,6 +284,7 @@ mod tests {
         assert_eq!(text, "t.csv: the label of row 2 is missing (rows count from 0)");
         assert!(Truth::from_numbers("t", &[1.0, f64::NAN]).is_err());
         assert!(Truth::from_numbers("t", &[1e300]).is_err());
+        assert!(Truth::from_numbers("t", &[]).is_err());
         assert!(TruthBuilder::default().finish("t").is_err());
     }
 

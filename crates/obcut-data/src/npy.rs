@@ -4,7 +4,7 @@ use std::io::Read;
 
 use obcut::Matrix;
 
-use crate::columns::dataset_by_columns;
+use crate::columns::{check_shape, dataset_by_columns};
 use crate::error::Error;
 use crate::labels::{Truth, TruthBuilder};
 use crate::message::shorten;
@@ -104,13 +104,20 @@ impl NpyHeader {
         Ok(Self { element, column_major, shape, n_bytes })
     }
 
+    /// The shape, for messages.
+    fn shown_shape(&self) -> String {
+        shorten(&format!("{:?}", self.shape), 80)
+    }
+
     /// Number of elements.
     pub(crate) fn count(&self, name: &str) -> Result<usize, Error> {
         self.shape
             .iter()
             .try_fold(1usize, |product, &n| product.checked_mul(n))
             .filter(|count| count.checked_mul(self.element.width()).is_some())
-            .ok_or_else(|| Error::damaged(name, format!("an impossible shape {:?}", self.shape)))
+            .ok_or_else(|| {
+                Error::damaged(name, format!("an impossible shape {}", self.shown_shape()))
+            })
     }
 
     /// Number of rows and columns; a vector is one column.
@@ -120,7 +127,7 @@ impl NpyHeader {
             [n_rows, n_cols] => Ok((n_rows, n_cols)),
             _ => Err(Error::unsupported(
                 name,
-                format!("an array of shape {:?} is no table; reshape it to 2-D", self.shape),
+                format!("an array of shape {} is no table; reshape it to 2-D", self.shown_shape()),
             )),
         }
     }
@@ -159,6 +166,8 @@ impl NpyHeader {
         single: Option<bool>,
     ) -> Result<Matrix, Error> {
         let (n_rows, n_cols) = self.table_shape(name)?;
+        self.numbers(name)?;
+        check_shape(name, n_rows, n_cols)?;
         let values = self.read_numbers(name, reader, available, single)?;
         Ok(values.into_dense(n_rows, n_cols, self.column_major))
     }
@@ -206,7 +215,7 @@ impl NpyHeader {
         available: u64,
     ) -> Result<Truth, Error> {
         if self.shape.iter().filter(|&&n| n != 1).count() > 1 {
-            let problem = format!("labels of shape {:?}; one per row is needed", self.shape);
+            let problem = format!("labels of shape {}; one per row is needed", self.shown_shape());
             return Err(Error::unsupported(name, problem));
         }
         if let Element::Number { .. } = self.element {

@@ -224,7 +224,7 @@ impl ParquetTable {
                 return Err(Error::Missing {
                     source_name: self.name.clone(),
                     place: format!("row {}", row + done + at),
-                    column: self.columns[j].clone(),
+                    column: shorten(&self.columns[j], 40),
                 });
             }
             values.iter().for_each(&mut push);

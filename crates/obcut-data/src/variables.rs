@@ -4,7 +4,7 @@ use obcut::Matrix;
 
 use crate::columns::dataset_by_columns;
 use crate::error::Error;
-use crate::message::hint_for;
+use crate::message::{hint_for, shorten};
 use crate::{Dataset, Description, Format, LoadOptions, Truth};
 
 /// Usual names of arrays of features, in order of preference.
@@ -69,7 +69,7 @@ pub(crate) fn choose(
             let list: Vec<String> = all
                 .iter()
                 .take(8)
-                .map(|v| format!("{} {:?} {}", v.name, v.shape, v.dtype))
+                .map(|v| format!("{} {:?} {}", shorten(&v.name, 40), v.shape, v.dtype))
                 .collect();
             let hint = match all.len() {
                 0 => "it holds none".to_string(),

@@ -205,3 +205,39 @@ fn a_header_that_promises_too_much_is_an_error() {
         assert!(matches!(read(&packed), Err(Error::Damaged { .. })), "{shape}");
     }
 }
+
+#[test]
+fn names_in_messages_are_short_and_on_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "n".repeat(5000);
+    for name in ["a\nb", &long] {
+        let path = folder.path().join("t.csv");
+        for cell in ["x", ""] {
+            fs::write(&path, format!("\"{name}\",c\n{cell},1\n2,3\n4,5\n")).unwrap();
+            let options = LoadOptions { header: Some(true), ..LoadOptions::default() };
+            let text = load(&Source::Path(path.clone()), &options).unwrap_err().to_string();
+            assert!(!text.contains('\n') && text.len() < 600, "{text}");
+        }
+        let path = folder.path().join("t.npz");
+        let mut zip = zip::ZipWriter::new(fs::File::create(&path).unwrap());
+        for name in [name, "b"] {
+            let file = format!("{name}.npy");
+            zip.start_file(file, zip::write::SimpleFileOptions::default()).unwrap();
+            let array = fs::read("tests/fixtures/le_f8.npy").unwrap();
+            std::io::Write::write_all(&mut zip, &array).unwrap();
+        }
+        zip.finish().unwrap();
+        let text = read(&path).unwrap_err().to_string();
+        assert!(text.contains("`variable`") && !text.contains('\n') && text.len() < 600, "{text}");
+    }
+}
+
+#[test]
+fn an_empty_array_holds_no_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.npy");
+    let dict = "{'descr': '<i4', 'fortran_order': False, 'shape': (0,), }\n";
+    let length = (dict.len() as u16).to_le_bytes();
+    fs::write(&path, [b"\x93NUMPY\x01\x00", &length[..], dict.as_bytes()].concat()).unwrap();
+    assert!(matches!(load_labels(&Source::Path(path)), Err(Error::NoRows { .. })));
+}

@@ -86,8 +86,7 @@ fn an_array_that_is_cut_short_is_an_error() {
     // Cut while it is open.
     table.read(0..99).unwrap();
     let error = table.read(90..100).unwrap_err();
-    let text = error.to_string();
-    assert!(text.contains("t.npy changed while it was read"), "{text}");
+    assert!(error.to_string().contains("t.npy changed while it was read"), "{error}");
     // Nothing there, and nothing promised.
     let empty = array(&path, "<f8", false, (0, 3), |_, _| [0; 8]);
     assert!(message(&[empty], &LoadOptions::default()).contains("0 rows x 3 columns"));

@@ -22,6 +22,10 @@ use obcut_core::random::{Stream, mix, shuffled};
 /// Relative gain of a turn below which the cut has converged.
 const TOLERANCE: f64 = 1e-6;
 
+/// Columns that a sparse graph may declare, however few edges it has, and per edge. Every column gets a label, so
+/// memory depends on this number.
+const DECLARED: (usize, usize) = (1_000_000, 1000);
+
 /// Settings of a cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CutParams {
@@ -137,10 +141,16 @@ fn cut_checked(
     if edges.columns.is_empty() {
         return Err(DataError::NoEdges.into());
     }
+    let (m, n_edges) = (graph.n_cols(), edges.columns.len());
+    if graph.is_sparse() && m > DECLARED.1.saturating_mul(n_edges).saturating_add(DECLARED.0) {
+        let problem = format!("{m} columns are declared for {n_edges} edges");
+        return Err(DataError::Csr(problem).into());
+    }
     if keep.len() < k {
         return Err(DataError::TooFewDistinct { n_distinct: keep.len(), n_clusters: k }.into());
     }
     let keys: Vec<u64> = (0..edges.n_rows()).map(|i| key(&edges, i)).collect();
+    let (edges, stored) = without_lonely(edges, k);
     let weights = vec![1.0; keep.len()];
     let columns = cutting::anchor_weights(&edges, &weights, anchor_weights);
     let mut best: Option<(f64, Vec<u32>, cutting::Turns, usize)> = None;
@@ -175,11 +185,11 @@ fn cut_checked(
     let mut row_labels = vec![largest; n];
     keep.iter().zip(&labels).for_each(|(&i, &l)| row_labels[i] = l);
     let degrees = edges.degrees(&weights);
-    let mut column_labels = column_labels(&rule);
-    let lonely = degrees.iter().filter(|&&d| d == 0.0).count();
-    (column_labels.iter_mut().zip(&degrees))
-        .filter(|(_, d)| **d == 0.0)
-        .for_each(|(l, _)| *l = largest);
+    let lonely = m - degrees.iter().filter(|&&d| d > 0.0).count();
+    let mut all_labels = vec![largest; m];
+    (stored.iter().zip(column_labels(&rule)).zip(&degrees))
+        .filter(|(_, d)| **d > 0.0)
+        .for_each(|((&j, l), _)| all_labels[j as usize] = l);
     let mut warnings = Vec::new();
     if keep.len() < n || lonely > 0 {
         warnings.push(Warning::NoEdges { n_rows: n - keep.len(), n_cols: lonely });
@@ -187,7 +197,13 @@ fn cut_checked(
     if n_fragments > 0 {
         warnings.push(Warning::GivenFragments { n_fragments });
     }
-    Ok(BipartiteCut { row_labels, column_labels, trace: turns.values, stop: turns.stop, warnings })
+    Ok(BipartiteCut {
+        row_labels,
+        column_labels: all_labels,
+        trace: turns.values,
+        stop: turns.stop,
+        warnings,
+    })
 }
 
 /// The rows that have edges, without zeros, columns ascending, and their numbers.
@@ -244,6 +260,22 @@ fn edges(graph: &Samples<'_>, normalize: bool) -> Result<(Graph, Vec<usize>), Er
         Some((row, col, value)) => Err(DataError::NotFinite { row, col, value, count }.into()),
         None => Ok((out, keep)),
     }
+}
+
+/// The graph without columns that have no edges, of which as many stay as make k, and the numbers of its columns.
+fn without_lonely(graph: Graph, k: usize) -> (Graph, Vec<u32>) {
+    let mut stored = graph.columns.clone();
+    stored.sort_unstable();
+    stored.dedup();
+    if stored.len() < k {
+        let lonely = (0..graph.n_cols as u32).filter(|j| stored.binary_search(j).is_err());
+        let more: Vec<u32> = lonely.take(k - stored.len()).collect();
+        stored.extend(more);
+        stored.sort_unstable();
+    }
+    let place = |j: &u32| stored.partition_point(|other| other < j) as u32;
+    let columns = graph.columns.iter().map(place).collect();
+    (Graph { columns, n_cols: stored.len(), ..graph }, stored)
 }
 
 /// A hash of a row's edges. Equal rows share it: ties between them cannot matter.

@@ -79,3 +79,22 @@ fn a_graph_in_exactly_k_pieces_is_cut_along_them() {
     let found = cut(&graph.samples().unwrap(), &CutParams::new(3), &Silent).unwrap();
     assert_eq!(common::partition(&found.row_labels), (0..90).map(|i| i / 30).collect::<Vec<_>>());
 }
+
+#[test]
+fn columns_without_edges_take_no_memory_and_change_no_label() {
+    let (matrix, _, _) = documents(200, 40, 4, 3);
+    let Matrix::Sparse64(narrow) = &matrix else { panic!("sparse") };
+    let params = CutParams::new(4);
+    let found = cut(&matrix.samples().unwrap(), &params, &Silent).unwrap();
+    for n_cols in [41, 1_000_000] {
+        let wide = Matrix::Sparse64(Csr { n_cols, ..narrow.clone() });
+        let again = cut(&wide.samples().unwrap(), &params, &Silent).unwrap();
+        assert!(again.row_labels == found.row_labels, "{n_cols} columns");
+        assert!(again.column_labels[..40] == found.column_labels[..], "{n_cols} columns");
+        assert_eq!(again.column_labels.len(), n_cols);
+    }
+    // Every column would get a label: a number that the edges do not justify is refused.
+    let wide = Matrix::Sparse64(Csr { n_cols: 1 << 31, ..narrow.clone() });
+    let error = cut(&wide.samples().unwrap(), &params, &Silent).unwrap_err();
+    assert!(error.to_string().contains("2147483648 columns are declared"), "{error}");
+}

@@ -87,7 +87,9 @@ impl Opening {
         let (n_rows, n_cols) = header.table_shape(&name)?;
         let (number, big_endian) = header.numbers(&name)?;
         // One of several tables may have no rows, but it must have columns.
-        check_shape(&name, n_rows.max(1), n_cols)?;
+        if n_cols == 0 {
+            check_shape(&name, n_rows, n_cols)?;
+        }
         let selection = Selection::if_wanted(&name, n_cols, options)?;
         let grid = Grid {
             start: header.n_bytes,

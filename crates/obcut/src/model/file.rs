@@ -24,6 +24,9 @@ const FORMAT: u32 = 3;
 /// Key of the JSON document in the metadata.
 const KEY: &str = "obcut";
 
+/// Characters of the cause of damage that a message shows.
+const SHOWN: usize = 200;
+
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: u32,
@@ -138,7 +141,6 @@ impl Model {
     /// # Errors
     /// A clear one for bytes that are damaged, cut short, foreign or newer than this program.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        let damaged = |e: &dyn std::fmt::Display| ModelError::Damaged(e.to_string());
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(&e))?;
         let text = (metadata.metadata().as_ref())
             .and_then(|map| map.get(KEY))
@@ -304,7 +306,7 @@ fn columns_of(
     let Some(n_features) = n_features else {
         return Ok(None);
     };
-    let view = tensors.tensor("stored_columns").map_err(|e| ModelError::Damaged(e.to_string()))?;
+    let view = tensors.tensor("stored_columns").map_err(|e| damaged(&e))?;
     let words = view.data().chunks_exact(8);
     let stored: Option<Vec<usize>> =
         words.map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes")).try_into().ok()).collect();
@@ -320,7 +322,7 @@ fn rivals(tensors: &SafeTensors<'_>) -> Result<Vec<u32>, ModelError> {
     if !tensors.names().contains(&"anchor_rivals") {
         return Ok(Vec::new());
     }
-    let view = tensors.tensor("anchor_rivals").map_err(|e| ModelError::Damaged(e.to_string()))?;
+    let view = tensors.tensor("anchor_rivals").map_err(|e| damaged(&e))?;
     if view.dtype() != Dtype::U32 || view.shape().len() != 2 {
         let text = "array 'anchor_rivals' has another type or shape";
         return Err(ModelError::Damaged(text.into()));
@@ -329,12 +331,20 @@ fn rivals(tensors: &SafeTensors<'_>) -> Result<Vec<u32>, ModelError> {
     Ok(words.map(|b| u32::from_le_bytes(b.try_into().expect("4 bytes"))).collect())
 }
 
+/// The error for bytes that cannot be read. The cause may quote the file: its beginning says enough.
+fn damaged(cause: &dyn std::fmt::Display) -> ModelError {
+    let cause = cause.to_string();
+    let on_one_line = |c: char| if c.is_control() { ' ' } else { c };
+    let beginning: String = cause.chars().take(SHOWN).map(on_one_line).collect();
+    let is_whole = cause.chars().nth(SHOWN).is_none();
+    ModelError::Damaged(if is_whole { beginning } else { beginning + "..." })
+}
+
 /// Remembered rows, if there are any.
 fn exceptions(tensors: &SafeTensors<'_>, k: usize) -> Result<Vec<(u64, u32)>, ModelError> {
     if !tensors.names().contains(&"exception_keys") {
         return Ok(Vec::new());
     }
-    let damaged = |e: &dyn std::fmt::Display| ModelError::Damaged(e.to_string());
     let keys = tensors.tensor("exception_keys").map_err(|e| damaged(&e))?;
     let labels = tensors.tensor("exception_labels").map_err(|e| damaged(&e))?;
     if (keys.dtype(), labels.dtype()) != (Dtype::U64, Dtype::U32) || keys.shape() != labels.shape()
