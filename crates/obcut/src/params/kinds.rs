@@ -85,6 +85,8 @@ choices! {
         Exact = "exact",
         /// the accelerated projected gradient of the authors' program, which often stops early
         Authors = "authors",
+        /// the augmented Lagrangian method that the paper names, run until the row is optimal to 1e-8
+        Alm = "alm",
     }
 }
 

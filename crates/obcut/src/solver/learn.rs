@@ -17,7 +17,7 @@ use obcut_core::error::Error;
 use obcut_core::linalg::{gemm, simd};
 use obcut_core::observer::Stage;
 use obcut_core::parallel::Context;
-use obcut_core::simplex::Gram;
+use obcut_core::simplex::{Gram, PlaneGram};
 use obcut_core::table::Table;
 
 /// The unknowns.
@@ -188,11 +188,13 @@ impl Loop<'_> {
     ) -> Result<LinkMoments, Error> {
         let (m, d) = (state.graph.n_cols, table.d());
         let gram = Gram::new(gemm::gram(&state.anchors, m, d), m, self.ridge);
+        let plane = if self.solver == RowSolver::Alm { PlaneGram::new(&gram) } else { None };
         let mut sizes = vec![0.0; self.n_clusters];
         (state.labels.iter().zip(visits.weights)).for_each(|(&l, w)| sizes[l as usize] += w);
         let lambda = if self.with_cut { self.lambda } else { 0.0 };
         let problem = RowProblem {
             gram: &gram,
+            plane: plane.as_ref(),
             pull: &graph::pulls(&state.embedding, self.anchor_weights, &sizes, lambda),
             labels: &state.labels,
             solver: self.solver,
