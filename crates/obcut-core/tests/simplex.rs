@@ -180,6 +180,22 @@ proptest! {
         let a = solved(&mut used, &row, &gram, support.clone(), weights.clone());
         let b = solved(&mut ActiveSet::new(), &row, &gram, support, weights);
         prop_assert_eq!(a, b);
+        // Of the same size, so that what an earlier row left would fit.
+        let earlier: Vec<f64> = row.f.iter().map(|f| 1.0 - 3.0 * f).collect();
+        let (mut used, mut first, mut again) = (Gradient::new(), vec![0.0; n], vec![0.0; n]);
+        used.solve(&gram, &earlier, &mut first);
+        used.solve(&gram, &row.f, &mut first);
+        Gradient::new().solve(&gram, &row.f, &mut again);
+        prop_assert_eq!(&first, &again);
+        let plane = PlaneGram::new(&gram).unwrap();
+        let (mut used, uniform) = (AugmentedLagrangian::new(), vec![1.0 / n as f64; n]);
+        first.clone_from(&uniform);
+        used.solve(&gram, &plane, &earlier, &mut first);
+        first.clone_from(&uniform);
+        used.solve(&gram, &plane, &row.f, &mut first);
+        again.clone_from(&uniform);
+        AugmentedLagrangian::new().solve(&gram, &plane, &row.f, &mut again);
+        prop_assert_eq!(first, again);
     }
 }
 

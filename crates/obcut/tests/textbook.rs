@@ -345,6 +345,19 @@ fn every_iteration_of_the_loop_has_the_value_of_the_equations() {
     }
 }
 
+#[test]
+fn a_relative_lambda_is_in_units_of_the_variance() {
+    let (start, table) = problem(4);
+    let means: Vec<f64> =
+        (0..D).map(|f| start.x.iter().map(|x| x[f]).sum::<f64>() / N as f64).collect();
+    let square = |x: &Vec<f64>| x.iter().zip(&means).map(|(x, m)| (x - m).powi(2)).sum::<f64>();
+    let variance: f64 = start.x.iter().map(square).sum();
+    let absolute = Params { lambda: 0.4 * variance / ((K * N) as f64).sqrt(), ..settings(&start) };
+    let relative = Params { lambda: 0.4, lambda_scale: LambdaScale::Relative, ..settings(&start) };
+    let (a, b) = (fit_ok(&table, None, &absolute), fit_ok(&table, None, &relative));
+    assert_near(&b.trace().objective, &a.trace().objective, variance, "relative lambda");
+}
+
 /// Association times size entropy, from its definition: the score that `learn = auto` compares.
 fn score(b: &obcut::Graph, labels: &[u32], k: usize) -> f64 {
     let mut joined = vec![vec![0.0; k]; b.n_cols];

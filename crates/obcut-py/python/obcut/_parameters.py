@@ -95,8 +95,8 @@ row_solver : {"exact", "authors", "alm"}, default="exact"
     - ``"exact"``: exact, by an active set
     - ``"authors"``: the accelerated projected gradient of the authors' program,
       which often stops early
-    - ``"alm"``: the augmented Lagrangian method that the paper names, run until the
-      row is optimal to 1e-8
+    - ``"alm"``: the augmented Lagrangian method that the paper names, optimal to
+      about 1e-5 and slow
 
 ridge : float, default=0.0
     Ridge penalty on the links of a row, relative to the mean squared distance to

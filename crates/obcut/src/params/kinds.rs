@@ -85,7 +85,7 @@ choices! {
         Exact = "exact",
         /// the accelerated projected gradient of the authors' program, which often stops early
         Authors = "authors",
-        /// the augmented Lagrangian method that the paper names, run until the row is optimal to 1e-8
+        /// the augmented Lagrangian method that the paper names, optimal to about 1e-5 and slow
         Alm = "alm",
     }
 }
