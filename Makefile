@@ -9,8 +9,9 @@ BENCH_PYTHON := $(BENCH_VENV)/bin/python
 QUALITY_VENV := .venv-quality
 QUALITY_DATA := target/quality-data
 COMPARE_VENV := .venv-compare
+MUTANTS_VENV := .venv-mutants
 
-.PHONY: help demo test test-python installed fingerprints parameters wheel binary package lint quality quality-final compare bench bench-quick bench-python bench-front-ends bench-methods bench-large baselines bench-kernels bench-count results fuzz soak claims deny docs clean
+.PHONY: help demo test test-python installed fingerprints parameters wheel binary package lint quality quality-final compare bench bench-quick bench-python bench-front-ends bench-methods bench-large baselines bench-kernels bench-count results fuzz soak mutants claims deny docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -165,6 +166,14 @@ soak: $(VENV)/ready ## runs that are killed, run out of disk or lose their input
 	OBCUT_DAMAGES=20000 cargo test -p obcut-cli --lib damaged -- --nocapture
 	$(PYTHON) tests/soak.py --seconds $(SECONDS) --seed $(SEED)
 
+mutants: $(MUTANTS_VENV)/ready ## small faults in the solver: how many the fast tests notice (OPTIONS="--count 300 --shard 1/4")
+	$(MUTANTS_VENV)/bin/python tools/mutants.py $(OPTIONS)
+
+$(MUTANTS_VENV)/ready: tools/requirements-mutants.txt
+	python3 -m venv $(MUTANTS_VENV)
+	$(MUTANTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/requirements-mutants.txt
+	touch $@
+
 deny: ## licences, duplicate versions and sources of the dependencies (cargo install cargo-deny)
 	cargo deny check licenses bans sources
 
@@ -173,7 +182,7 @@ docs: ## the library's documentation, warnings are errors
 
 clean: ## remove what was built
 	cargo clean
-	rm -rf $(VENV) $(BENCH_VENV) $(QUALITY_VENV) $(COMPARE_VENV)
+	rm -rf $(VENV) $(BENCH_VENV) $(QUALITY_VENV) $(COMPARE_VENV) $(MUTANTS_VENV)
 
 # The tests in Python use the package and read what the command wrote, with the tools its users have.
 $(VENV)/ready: tests/requirements.txt

@@ -25,8 +25,10 @@ OWN = [
         "doc": '{"paper"} or None',
         "default": None,
         "constraint": '[StrOptions({"paper"}), None]',
-        "help": '"paper" starts from the parameters of the paper. Parameters that differ from their defaults '
-        "override the preset.",
+        "help": '"paper" starts from the parameters of the paper: k-means on the rows scaled to [0, 1] gives 100 '
+        "anchors and the first labels, then labels, embedding, graph and anchors are learned in turn. Rows are linked "
+        'by the exact solver; row_solver="alm" is the one that the paper names. Parameters that differ from '
+        "their defaults override the preset.",
     },
     {
         "name": "random_state",

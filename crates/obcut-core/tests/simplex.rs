@@ -5,7 +5,9 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT, ZeroConeT,
 };
-use obcut_core::simplex::{ActiveSet, Gradient, Gram, kkt_gap, projection, value};
+use obcut_core::simplex::{
+    ActiveSet, AugmentedLagrangian, Gradient, Gram, PlaneGram, kkt_gap, projection, value,
+};
 use proptest::prelude::*;
 
 /// A row problem: anchors (d x n), hence a Gram of rank at most d, and a linear term.
@@ -178,6 +180,22 @@ proptest! {
         let a = solved(&mut used, &row, &gram, support.clone(), weights.clone());
         let b = solved(&mut ActiveSet::new(), &row, &gram, support, weights);
         prop_assert_eq!(a, b);
+        // Of the same size, so that what an earlier row left would fit.
+        let earlier: Vec<f64> = row.f.iter().map(|f| 1.0 - 3.0 * f).collect();
+        let (mut used, mut first, mut again) = (Gradient::new(), vec![0.0; n], vec![0.0; n]);
+        used.solve(&gram, &earlier, &mut first);
+        used.solve(&gram, &row.f, &mut first);
+        Gradient::new().solve(&gram, &row.f, &mut again);
+        prop_assert_eq!(&first, &again);
+        let plane = PlaneGram::new(&gram).unwrap();
+        let (mut used, uniform) = (AugmentedLagrangian::new(), vec![1.0 / n as f64; n]);
+        first.clone_from(&uniform);
+        used.solve(&gram, &plane, &earlier, &mut first);
+        first.clone_from(&uniform);
+        used.solve(&gram, &plane, &row.f, &mut first);
+        again.clone_from(&uniform);
+        AugmentedLagrangian::new().solve(&gram, &plane, &row.f, &mut again);
+        prop_assert_eq!(first, again);
     }
 }
 
@@ -367,4 +385,30 @@ fn the_authors_solver_is_feasible_and_never_below_the_optimum() {
         assert!(theirs.iter().all(|w| *w >= 0.0));
         assert!(value(&gram, &row.f, &theirs) >= value(&gram, &row.f, &b) - 1e-9);
     }
+}
+
+#[test]
+fn the_augmented_lagrangian_reaches_the_value_of_the_active_set() {
+    let numbers = &mut Numbers(17);
+    let (mut exact, mut alm) = (ActiveSet::new(), AugmentedLagrangian::new());
+    let (mut worst_gap, mut worst_value) = (0.0_f64, 0.0_f64);
+    for case in 0..400 {
+        let n = 1 + numbers.below(40);
+        // Fewer dimensions than anchors, where many rows are optimal, and more.
+        let d = [1, 2, 5, 16, 60][case % 5];
+        let row = row(numbers, n, d, case % 3 == 0, [0.0, 0.05, 1.0, 100.0][case % 4]);
+        let gram = row.gram([0.0, 0.01][case % 2]);
+        let plane = PlaneGram::new(&gram).unwrap();
+        let best = solved(&mut exact, &row, &gram, vec![], vec![]);
+        let mut b = vec![1.0 / n as f64; n];
+        alm.solve(&gram, &plane, &row.f, &mut b);
+        assert!((b.iter().sum::<f64>() - 1.0).abs() < 1e-12 && b.iter().all(|w| *w >= 0.0));
+        let gap = kkt_gap(&gram, &row.f, &b);
+        let size = row.f.iter().chain(&row.gram).fold(0.0_f64, |a, x| a.max(x.abs()));
+        let above = (value(&gram, &row.f, &b) - value(&gram, &row.f, &best)) / size;
+        (worst_gap, worst_value) = (worst_gap.max(gap), worst_value.max(above.abs()));
+    }
+    println!("largest gap {worst_gap:e}, largest difference of values {worst_value:e}");
+    assert!(worst_gap <= 1e-8, "gap {worst_gap:e}");
+    assert!(worst_value <= 1e-8, "values differ by {worst_value:e}");
 }

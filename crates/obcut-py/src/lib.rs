@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use super::methods::{cluster, method_settings, method_table};
     #[pymodule_export]
-    use super::metrics::{ami, nmi, scores};
+    use super::metrics::{ami, bipartite_cut, nmi, scores};
     #[pymodule_export]
     use super::model::PyModel;
     #[pymodule_export]

@@ -11,6 +11,7 @@ import zipfile
 import matplotlib
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import obcut
 from obcut import BipartiteCut, OBCut, datasets, metrics
@@ -157,3 +158,20 @@ def test_generators_repeat_themselves(maker, shape, k):
     (X, y), (again, _) = maker(), maker()
     assert X.shape == shape and y.shape == (99,) and len(np.unique(y)) == k
     np.testing.assert_array_equal(X, again)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_criterion_is_minus_twice_the_trace(sparse):
+    random = np.random.default_rng(0)
+    X = random.random((30, 8)) * (random.random((30, 8)) < 0.4)
+    rows, columns = np.arange(30) % 3, np.arange(8) % 3
+    found = metrics.bipartite_cut(sp.csr_array(X) if sparse else X, rows, columns)
+    sizes = np.bincount(rows) * np.bincount(columns)
+    inside = np.array([X[np.ix_(rows == j, columns == j)].sum() for j in range(3)])
+    assert found["total"] == pytest.approx(-2 * (inside / np.sqrt(sizes)).sum())
+    leaving = [X[np.ix_(rows == j, columns != j)].sum() / 10 for j in range(3)]
+    np.testing.assert_allclose(found["leaving"], leaving)
+    with pytest.raises(ValueError, match="column_labels"):
+        metrics.bipartite_cut(X, rows, columns[1:])
+    with pytest.raises(ValueError, match="row_labels must be integers"):
+        metrics.bipartite_cut(X, rows - 1, columns)

@@ -73,7 +73,8 @@ pub(crate) fn fit_whole(
         let params = &with_clusters(params, k_path.as_ref(), units.n())?;
         let plan = Plan::new(params, units.n(), full.d(), anchors.as_deref())?;
         let start = unit_labels(params, &units);
-        let problem = Problem::new(&rows, &plan, params, (units.total, total_square), start);
+        let totals = (units.total, total_square);
+        let problem = Problem::new(&rows, &plan, params, totals, &units.first, start);
         let mut kept = problem.restarts(anchors.as_deref(), &mut context, &mut clock)?;
         let tables = Tables { samples, weights, all: &all, full: &full, units: &units };
         let (rows, mut model) = clock.time(Stage::Finish, || {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Numbers;
-use obcut::metrics::{Average, nmi};
+use obcut::metrics::{Average, bipartite_cut, nmi};
 use obcut::{AnchorWeights, Csr, CutParams, Matrix, Silent, cut};
 
 /// Documents × words: every document draws most words from its topic, and lengths differ.
@@ -97,4 +97,55 @@ fn columns_without_edges_take_no_memory_and_change_no_label() {
     let wide = Matrix::Sparse64(Csr { n_cols: 1 << 31, ..narrow.clone() });
     let error = cut(&wide.samples().unwrap(), &params, &Silent).unwrap_err();
     assert!(error.to_string().contains("2147483648 columns are declared"), "{error}");
+}
+
+#[test]
+fn every_cluster_has_a_row_where_few_rows_differ() {
+    // Two kinds of rows for three clusters.
+    let values: Vec<f64> =
+        (0..8).flat_map(|i| if i < 4 { [1.0, 0.0, 0.0] } else { [0.0, 1.0, 1.0] }).collect();
+    let matrix = common::matrix(values, 8, 3);
+    for seed in 0..5 {
+        let found = cut(&matrix, &CutParams { seed, ..CutParams::new(3) }, &Silent).unwrap();
+        (0..3).for_each(|j| assert!(found.row_labels.contains(&j), "cluster {j} is empty"));
+    }
+}
+
+/// A found cut has a lower criterion than the same labels with any one row or column moved elsewhere by
+/// chance, on the graph that was cut: rows that sum to 1, columns of equal weight.
+#[test]
+fn the_criterion_prefers_what_the_cut_finds() {
+    let (matrix, _, _) = documents(120, 30, 3, 5);
+    let params = CutParams { anchor_weights: AnchorWeights::None, ..CutParams::new(3) };
+    let found = cut(&matrix, &params, &Silent).unwrap();
+    let Matrix::Sparse64(mut graph) = matrix else { panic!("documents are sparse") };
+    for row in graph.offsets.windows(2) {
+        let values = &mut graph.values[row[0] as usize..row[1] as usize];
+        let sum: f64 = values.iter().sum();
+        values.iter_mut().for_each(|v| *v /= sum);
+    }
+    let graph = Matrix::Sparse64(graph);
+    let best = bipartite_cut(&graph, &found.row_labels, &found.column_labels).unwrap().total;
+    let mut numbers = Numbers(9);
+    for _ in 0..200 {
+        let mut labels = found.row_labels.clone();
+        (0..10).for_each(|_| labels[(numbers.next() % 120) as usize] = (numbers.next() % 3) as u32);
+        let other = bipartite_cut(&graph, &labels, &found.column_labels).unwrap().total;
+        assert!(best <= other, "{best} {other}");
+    }
+}
+
+#[test]
+fn the_criterion_refuses_what_is_no_graph_and_no_labels() {
+    let graph = |values: [f64; 4]| common::matrix(values.to_vec(), 2, 2);
+    let says = |values, rows: &[u32], columns: &[u32]| {
+        bipartite_cut(&graph(values), rows, columns).unwrap_err().to_string()
+    };
+    let good = [1.0, 0.0, 0.0, 1.0];
+    assert!(says([1.0, -2.0, 0.0, 1.0], &[0, 1], &[0, 1]).contains("-2"));
+    assert!(says([1.0, 0.0, f64::NAN, f64::INFINITY], &[0, 1], &[0, 1]).contains("2 such value"));
+    assert!(says(good, &[0], &[0, 1]).contains("row_labels"));
+    assert!(says(good, &[0, 1], &[0, 1, 1]).contains("column_labels"));
+    assert!(says(good, &[0, 4], &[0, 1]).contains("below 4"));
+    assert!(bipartite_cut(&graph(good), &[0, 3], &[0, 1]).is_ok());
 }

@@ -4,71 +4,53 @@ mod common;
 
 use common::{fit_ok, margins, matrix, random_matrix, scores_of};
 use obcut::Named;
-use obcut::metrics::{Average, nmi};
+use obcut::metrics::{Average, bipartite_cut, nmi};
 use obcut::{
     AnchorUpdate, Formulation, GraphKind, Init, Learn, Matrix, OBCut, Params, RowSolver, Scale,
     synthetic,
 };
 use proptest::prelude::*;
 
-/// Eq. BiCut from its definition: cuts over sizes, the imbalance term, degrees over sizes.
-fn bipartite_graph_cut(b: &[f64], m: usize, samples: &[usize], anchors: &[usize], k: usize) -> f64 {
-    let n = samples.len();
-    let size = |labels: &[usize], j: usize| labels.iter().filter(|&&l| l == j).count() as f64;
-    let between = |pick: &dyn Fn(usize, usize) -> bool| -> f64 {
-        let mut sum = 0.0;
-        for i in 0..n {
-            for a in 0..m {
-                if pick(samples[i], anchors[a]) {
-                    sum += b[i * m + a];
-                }
-            }
-        }
-        sum
-    };
-    (0..k)
-        .map(|j| {
-            let (s, a) = (size(samples, j), size(anchors, j));
-            let leaving = between(&|x, y| x == j && y != j);
-            let entering = between(&|x, y| x != j && y == j);
-            let inside = between(&|x, y| x == j && y == j);
-            let sample_degrees = between(&|x, _| x == j);
-            let anchor_degrees = between(&|_, y| y == j);
-            leaving / s + entering / a + inside * (1.0 / s.sqrt() - 1.0 / a.sqrt()).powi(2)
-                - sample_degrees / s
-                - anchor_degrees / a
-        })
-        .sum()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Theorem 1: the cut of Eq. BiCut is -2 Tr(Y_N' B Y_M).
+    /// The theorem of the paper: the criterion of Eq. BiCut is -2 Tr(Y_N' B Y_M). And its terms are the sums
+    /// over edges that the definition names, for clusters without rows or columns as well.
     #[test]
     fn the_cut_is_minus_twice_the_trace(
-        n in 4usize..12, m in 4usize..9, k in 1usize..4,
+        n in 1usize..12, m in 1usize..9, k in 1u32..5,
         edges in prop::collection::vec(0.0f64..1.0, 12 * 9),
-        draws in prop::collection::vec(0usize..100, 24),
+        draws in prop::collection::vec(0u32..100, 24),
+        sparse: bool,
     ) {
         let b = &edges[..n * m];
-        // Every part gets a sample and an anchor.
-        let labels = |count: usize, from: usize| -> Vec<usize> {
-            (0..count).map(|i| if i < k { i } else { draws[(from + i) % 24] % k }).collect()
+        let rows: Vec<u32> = draws[..n].iter().map(|v| v % k).collect();
+        let columns: Vec<u32> = draws[12..12 + m].iter().map(|v| v % k).collect();
+        let size = |labels: &[u32], j: u32| labels.iter().filter(|&&l| l == j).count() as f64;
+        let between = |pick: &dyn Fn(u32, u32) -> bool| -> f64 {
+            let picked = (0..n * m).filter(|p| pick(rows[p / m], columns[p % m]));
+            picked.map(|p| b[p]).sum()
         };
-        let (samples, anchors) = (labels(n, 0), labels(m, 7));
-        let size = |labels: &[usize], j: usize| labels.iter().filter(|&&l| l == j).count() as f64;
-        let mut trace = 0.0;
-        for i in 0..n {
-            for a in 0..m {
-                if samples[i] == anchors[a] {
-                    let j = samples[i];
-                    trace += b[i * m + a] / (size(&samples, j) * size(&anchors, j)).sqrt();
-                }
-            }
+        let mut graph = matrix(b.to_vec(), n, m);
+        if sparse {
+            graph = common::to_sparse(&graph);
         }
-        let cut = bipartite_graph_cut(b, m, &samples, &anchors, k);
-        prop_assert!((cut + 2.0 * trace).abs() < 1e-10, "{cut} {trace}");
+        let terms = bipartite_cut(&graph, &rows, &columns).unwrap();
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-10;
+        let mut trace = 0.0;
+        for j in 0..*rows.iter().chain(&columns).max().unwrap() + 1 {
+            let (r, c, at) = (size(&rows, j), size(&columns, j), j as usize);
+            let over = |sum: f64, size: f64| if size > 0.0 { sum / size } else { 0.0 };
+            let inside = between(&|x, y| x == j && y == j);
+            prop_assert!(near(terms.leaving[at], over(between(&|x, y| x == j && y != j), r)));
+            prop_assert!(near(terms.entering[at], over(between(&|x, y| x != j && y == j), c)));
+            prop_assert!(near(terms.row_degrees[at], over(between(&|x, _| x == j), r)));
+            prop_assert!(near(terms.column_degrees[at], over(between(&|_, y| y == j), c)));
+            let uneven = if r * c > 0.0 { (r.sqrt() - c.sqrt()).powi(2) / (r * c) } else { 0.0 };
+            prop_assert!(near(terms.uneven[at], inside * uneven));
+            trace += over(inside, (r * c).sqrt());
+        }
+        prop_assert!(near(terms.total, -2.0 * trace), "{} {trace}", terms.total);
     }
 
     /// Exactly k clusters and a model that repeats the labels, on small random tables of all kinds.

@@ -27,6 +27,13 @@ fn the_number_of_threads_does_not_change_a_bit() {
             row_solver: RowSolver::Authors,
             ..Params::paper(7)
         },
+        Params {
+            n_anchors: Some(20),
+            max_iter: 2,
+            row_solver: RowSolver::Alm,
+            rows_per_anchor: Some(20),
+            ..Params::paper(7)
+        },
         Params { k_range: Some((2, Some(9))), effort: Effort::Fast, ..base.clone() },
         Params {
             graph: GraphKind::Distance,

@@ -30,6 +30,11 @@ pub struct MethodArgs {
     #[arg(long, value_name = "NAME=VALUE", help_heading = METHOD)]
     set: Vec<String>,
     /// Use the parameters of the paper; other options override them
+    ///
+    /// The method as printed: k-means on the rows scaled to [0, 1] gives 100 anchors and the first labels, then
+    /// labels, embedding, graph and anchors are learned in turn. What the paper leaves open follows the
+    /// authors' program. Rows are linked by the exact solver; '--row-solver alm' is the one that the paper names,
+    /// '--row-solver authors' that of the program.
     #[arg(long, value_name = "NAME", value_parser = ["paper"], help_heading = METHOD)]
     pub preset: Option<String>,
     #[command(flatten)]

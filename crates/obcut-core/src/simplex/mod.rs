@@ -12,20 +12,22 @@
 //! | row of B             | `b`, or `support` and `weights` | M, or a few indices |
 //!
 //! [`ActiveSet`] solves it exactly and is what the program uses; [`Gradient`] is the authors' early
-//! stopping solver, kept to reproduce their figures; [`projection`] serves the latter.
+//! stopping solver, kept to reproduce their figures; [`AugmentedLagrangian`] is the method that the paper
+//! names; [`projection`] serves the last two.
 //!
-//! Differs from print: the paper names an augmented Lagrangian method. The minimiser is the same
-//! wherever it is unique. It is not unique when d < M and the sample lies inside the hull of the
+//! The minimiser is the same wherever it is unique. It is not unique when d < M and the sample lies inside the hull of the
 //! anchors; then [`ActiveSet`] returns a corner of the set of minimisers (few anchors), which corner
 //! depending on the warm start. A user ridge well above [`TINY`] times the mean of the diagonal makes
 //! the row unique and spread out.
 
 mod active_set;
+mod alm;
 mod factor;
 mod gradient;
 pub mod projection;
 
 pub use active_set::ActiveSet;
+pub use alm::{AugmentedLagrangian, PlaneGram};
 pub use gradient::Gradient;
 
 /// Ridge that is always added, relative to the mean diagonal of G.

@@ -72,7 +72,10 @@ n_init : int, default=1
     labels. With 1, graph="auto" starts tables of up to 1,000 distinct rows six
     times and those of up to 2,500 three times.
 preset : {"paper"} or None, default=None
-    "paper" starts from the parameters of the paper. Parameters that differ from
+    "paper" starts from the parameters of the paper: k-means on the rows scaled to
+    [0, 1] gives 100 anchors and the first labels, then labels, embedding, graph and
+    anchors are learned in turn. Rows are linked by the exact solver;
+    row_solver="alm" is the one that the paper names. Parameters that differ from
     their defaults override the preset.
 {random_state}
 {n_jobs}
@@ -86,12 +89,14 @@ anchor_weights : {"none", "degree"} or None, default="degree"
     - ``"degree"``: the inverse square root of the degree, bounded, so that no
       anchor dominates
 
-row_solver : {"exact", "authors"}, default="exact"
+row_solver : {"exact", "authors", "alm"}, default="exact"
     Solver of the problem that links a row to anchors.
 
     - ``"exact"``: exact, by an active set
     - ``"authors"``: the accelerated projected gradient of the authors' program,
       which often stops early
+    - ``"alm"``: the augmented Lagrangian method that the paper names, optimal to
+      about 1e-5 and slow
 
 ridge : float, default=0.0
     Ridge penalty on the links of a row, relative to the mean squared distance to
@@ -194,7 +199,7 @@ class OBCutParameters:
         "verbose": ["verbose"],
         "anchors": ["array-like", None],
         "anchor_weights": [StrOptions({"degree", "none"}), None],
-        "row_solver": [StrOptions({"authors", "exact"})],
+        "row_solver": [StrOptions({"alm", "authors", "exact"})],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_sweeps": [Interval(Integral, 1, None, closed="left")],
@@ -234,7 +239,7 @@ class OBCutParameters:
         verbose: int | bool = 0,
         anchors: ArrayLike | None = None,
         anchor_weights: Literal["none", "degree"] | None = "degree",
-        row_solver: Literal["exact", "authors"] = "exact",
+        row_solver: Literal["exact", "authors", "alm"] = "exact",
         ridge: float = 0.0,
         max_iter: int = 30,
         max_sweeps: int = 10,

@@ -1,4 +1,4 @@
-"""How well clusters agree with known classes.
+"""How well clusters agree with known classes, and the criterion of the bipartite graph cut.
 
 The scores do not depend on the names of clusters and classes. The largest value of all of
 them is 1; the adjusted scores are about 0 for random clusters and may be negative.
@@ -10,14 +10,17 @@ Examples
 0.75
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from obcut import _core
 from obcut._docs import documented
+from obcut._input import engine_table
 
-__all__ = ["accuracy", "ami", "ari", "nmi", "purity", "scores"]
+__all__ = ["accuracy", "ami", "ari", "bipartite_cut", "nmi", "purity", "scores"]
 
 
 def _codes(labels: ArrayLike, name: str) -> NDArray[np.uint32]:
@@ -151,3 +154,40 @@ def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     1.0
     """
     return _core.ami(*_pair(labels_true, labels_pred))
+
+
+def bipartite_cut(X: Any, row_labels: ArrayLike, column_labels: ArrayLike) -> dict[str, Any]:
+    """Compute the criterion that the bipartite graph cut minimizes, term by term.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_rows, n_columns)
+        Weights of the edges, not negative.
+    row_labels : array-like of shape (n_rows,)
+        The clusters of the rows, as integers from 0.
+    column_labels : array-like of shape (n_columns,)
+        The clusters of the columns, as integers from 0.
+
+    Returns
+    -------
+    terms : dict
+        An array with a value for every cluster: ``leaving`` and ``entering`` (edges to
+        columns and from rows of other clusters, over the size of the side that is in the
+        cluster), ``uneven`` (a penalty if the two sides differ in size), ``row_degrees``
+        and ``column_degrees`` (mean degrees, which are subtracted). ``total`` is the
+        criterion, over all clusters.
+
+    Examples
+    --------
+    >>> from obcut import metrics
+    >>> metrics.bipartite_cut([[3, 0], [1, 1]], [0, 1], [0, 1])["total"]
+    -8.0
+    """
+    graph = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
+    labels = []
+    for name, given in [("row_labels", row_labels), ("column_labels", column_labels)]:
+        column = np.asarray(column_or_1d(given))
+        if column.dtype.kind not in "iu" or (column.size and (column.min() < 0 or column.max() >= 2**32)):
+            raise ValueError(f"{name} must be integers from 0 to 2**32 - 1.")
+        labels.append(np.ascontiguousarray(column, dtype=np.uint32))
+    return _core.bipartite_cut(engine_table(graph), *labels)

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::params::{GraphKind, Params};
 use obcut_core::block::Block;
-use obcut_core::simplex::{ActiveSet, Gradient};
+use obcut_core::simplex::{ActiveSet, AugmentedLagrangian, Gradient};
 
 /// A kind of graph: how it is set up, and how it links rows.
 pub(crate) trait AnchorGraph: Sync {
@@ -62,6 +62,7 @@ pub(crate) struct RowLinks {
     linear: Vec<f64>,
     active: ActiveSet,
     gradient: Gradient,
+    alm: AugmentedLagrangian,
 }
 
 impl RowLinks {
@@ -76,6 +77,7 @@ impl RowLinks {
             linear: Vec::new(),
             active: ActiveSet::new(),
             gradient: Gradient::new(),
+            alm: AugmentedLagrangian::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
-//! How well a clustering agrees with known classes: NMI, accuracy, purity and adjusted Rand index.
+//! How well a clustering agrees with known classes: NMI, accuracy, purity and adjusted Rand index. And the
+//! criterion of the cut, [`bipartite_cut`], which knows no classes.
 //!
-//! All are fractions of 1 (the adjusted Rand index may be negative), none depends on how clusters
+//! The scores against classes are fractions of 1 (the adjusted Rand index may be negative), none depends on how clusters
 //! and classes are numbered, and the numbers may have gaps. All work on the non-empty cells of the
 //! cluster × class table only, of which there are never more than samples, so that even a table of
 //! every sample against every sample costs no memory.
@@ -8,11 +9,13 @@
 mod accuracy;
 mod ami;
 mod ari;
+mod bipartite;
 mod contingency;
 mod hungarian;
 mod nmi;
 mod purity;
 
+pub use bipartite::{CutTerms, bipartite_cut};
 pub use contingency::Contingency;
 pub use nmi::Average;
 

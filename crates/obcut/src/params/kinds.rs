@@ -85,6 +85,8 @@ choices! {
         Exact = "exact",
         /// the accelerated projected gradient of the authors' program, which often stops early
         Authors = "authors",
+        /// the augmented Lagrangian method that the paper names, optimal to about 1e-5 and slow
+        Alm = "alm",
     }
 }
 

@@ -17,7 +17,7 @@ use obcut_core::error::Error;
 use obcut_core::linalg::{gemm, simd};
 use obcut_core::observer::Stage;
 use obcut_core::parallel::Context;
-use obcut_core::simplex::Gram;
+use obcut_core::simplex::{Gram, PlaneGram};
 use obcut_core::table::Table;
 
 /// The unknowns.
@@ -188,11 +188,13 @@ impl Loop<'_> {
     ) -> Result<LinkMoments, Error> {
         let (m, d) = (state.graph.n_cols, table.d());
         let gram = Gram::new(gemm::gram(&state.anchors, m, d), m, self.ridge);
+        let plane = if self.solver == RowSolver::Alm { PlaneGram::new(&gram) } else { None };
         let mut sizes = vec![0.0; self.n_clusters];
         (state.labels.iter().zip(visits.weights)).for_each(|(&l, w)| sizes[l as usize] += w);
         let lambda = if self.with_cut { self.lambda } else { 0.0 };
         let problem = RowProblem {
             gram: &gram,
+            plane: plane.as_ref(),
             pull: &graph::pulls(&state.embedding, self.anchor_weights, &sizes, lambda),
             labels: &state.labels,
             solver: self.solver,
@@ -376,5 +378,54 @@ mod tests {
             }
             assert!((0..k as u32).all(|j| state.labels.contains(&j)));
         }
+    }
+
+    /// Rows between 0 and 1 as mixtures of anchors at 0 and 1e8: links of 1e-8, whose squares count as zero
+    /// in the pseudo-inverse. Least squares would put both anchors in the middle.
+    #[test]
+    fn new_anchors_are_kept_only_where_the_objective_does_not_rise() {
+        let (n, d, m, k) = (60, 1, 2, 2);
+        let context = Context::new(1, &Silent).unwrap();
+        let x = Stream::new(1).values(n).iter().map(|v| 0.2 + 0.6 * v.abs()).collect::<Vec<_>>();
+        let (weights, ones) = (vec![1.0; n], vec![1.0; m]);
+        let scaling = Scaling::identity(d);
+        let table = Table::new(DenseRef::new(&x, n, d).unwrap().into(), &scaling);
+        let first = vec![0.0, 1e8];
+        let mut graph = Graph::empty(m);
+        x.iter().for_each(|x| graph.push(&[0, 1], &[1.0 - x * 1e-8, x * 1e-8]));
+        let labels: Vec<u32> = (0..n as u32).map(|i| i % k as u32).collect();
+        let h = embedding::update(&graph, &labels, &weights, &ones, k).unwrap();
+        let mut state = LoopState { anchors: first.clone(), graph, labels, embedding: h };
+        let task = Loop {
+            n_clusters: k,
+            lambda: 1e-6,
+            learn_anchors: true,
+            with_cut: true,
+            anchor_update: AnchorUpdate::LeastSquares,
+            pull: 0.0,
+            solver: RowSolver::Exact,
+            ridge: 0.0,
+            support: Support::All,
+            max_iter: 3,
+            tol: 0.0,
+            stop_on_labels: false,
+            anchor_weights: &ones,
+        };
+        let visits = Visits { weights: &weights, order: None, max_sweeps: 10 };
+        let (mut last, mut worse) = (f64::INFINITY, 0.0_f64);
+        task.run(&table, visits, &mut state, &mut Trace::new(), &context, |step, value| {
+            if step == "A" {
+                worse = worse.max(value - last);
+            }
+            last = value;
+        })
+        .unwrap();
+        assert_eq!(worse, 0.0);
+        assert_eq!(state.anchors, first);
+        // What was turned down.
+        let moments = LinkMoments::new(&table, &state.graph, &weights, &context).unwrap();
+        let learned = anchors::least_squares(&moments, m, d).unwrap();
+        let total = total_square(&table, &weights, &context).unwrap();
+        assert!(moments.residual(&learned, m, d, total) > 1.0, "{learned:?}");
     }
 }

@@ -99,6 +99,8 @@ pub(crate) struct Problem<'p> {
     pub row_weight: f64,
     /// V: weighted sum of |x - mean|^2.
     pub total_square: f64,
+    /// Where every distinct row stands first in the file.
+    pub first_rows: &'p [u32],
     pub start: Option<Vec<u32>>,
 }
 
@@ -109,10 +111,11 @@ impl<'p> Problem<'p> {
         plan: &'p Plan,
         params: &'p Params,
         (total, total_square): (f64, f64),
+        first_rows: &'p [u32],
         start: Option<Vec<u32>>,
     ) -> Self {
         let row_weight = median(rows.weights);
-        Self { rows, plan, params, total, row_weight, total_square, start }
+        Self { rows, plan, params, total, row_weight, total_square, first_rows, start }
     }
 
     pub fn ridge(&self) -> f64 {
@@ -345,7 +348,7 @@ impl<'p> Problem<'p> {
             return Ok(Labeling { turns: Turns::none(), ..start });
         }
         let order = self.order(stream);
-        let visits = Visits { weights, order: order.as_deref(), max_sweeps: params.max_sweeps };
+        let visits = Visits { weights, order: Some(&order), max_sweeps: params.max_sweeps };
         let anchor_weights = cutting::anchor_weights(graph, weights, params.anchor_weights);
         let mut labels = start.labels;
         let limits = (params.max_iter, params.tol);
@@ -353,9 +356,16 @@ impl<'p> Problem<'p> {
         Ok(Labeling { labels, turns, ..start })
     }
 
-    fn order(&self, stream: Stream) -> Option<Vec<u32>> {
-        (self.params.sweep_order == SweepOrder::Shuffled)
-            .then(|| shuffled(self.rows.keys, stream.named("sweep")))
+    /// The order of the visits of a sweep. The distinct rows themselves lie in the order of their keys.
+    fn order(&self, stream: Stream) -> Vec<u32> {
+        match self.params.sweep_order {
+            SweepOrder::Shuffled => shuffled(self.rows.keys, stream.named("sweep")),
+            SweepOrder::Rows => {
+                let mut order: Vec<u32> = (0..self.first_rows.len() as u32).collect();
+                order.sort_unstable_by_key(|&i| self.first_rows[i as usize]);
+                order
+            }
+        }
     }
 
     /// As printed, the loop starts from the first labels; ours starts from the finished cut.
@@ -377,7 +387,7 @@ impl<'p> Problem<'p> {
     ) -> Result<(), Error> {
         let (params, weights, k) = (self.params, self.rows.weights, self.params.n_clusters);
         let order = self.order(stream);
-        let visits = Visits { weights, order: order.as_deref(), max_sweeps: params.max_sweeps };
+        let visits = Visits { weights, order: Some(&order), max_sweeps: params.max_sweeps };
         let mut trace = candidate.trace.clone();
         let learned = self.learned(candidate, visits, &mut trace, context)?;
         let before = score(&candidate.graph, &candidate.labels, weights, k);

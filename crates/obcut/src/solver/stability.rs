@@ -62,7 +62,10 @@ impl Problem<'_> {
             let rows = sample.rows(&table);
             let start = (self.start.as_ref())
                 .map(|start| sample.chosen.iter().map(|&i| start[i as usize]).collect());
-            let found = self.again(&rows, start, procedure, given, stream, &quiet)?;
+            let first_rows: Vec<u32> =
+                sample.chosen.iter().map(|&i| self.first_rows[i as usize]).collect();
+            let found =
+                self.again(&rows, (&first_rows, start), procedure, given, stream, &quiet)?;
             let kept: Vec<u32> = sample.chosen.iter().map(|&i| labels[i as usize]).collect();
             Ok::<_, Error>(Agreement::new(&kept, &found, rows.weights, k))
         };
@@ -82,7 +85,7 @@ impl Problem<'_> {
     fn again(
         &self,
         rows: &Weighted<'_, '_>,
-        start: Option<Vec<u32>>,
+        (first_rows, start): (&[u32], Option<Vec<u32>>),
         procedure: &Procedure,
         given: Option<&[f64]>,
         stream: Stream,
@@ -95,7 +98,9 @@ impl Problem<'_> {
         // A cluster of ten rows shows as fewer in a part of them.
         let row_weight = self.row_weight * total / self.total;
         let total_square = learn::total_square(rows.table, rows.weights, context)?;
-        let part = Problem { rows, plan: &plan, params, total, row_weight, total_square, start };
+        let plan = &plan;
+        let part =
+            Problem { rows, plan, params, total, row_weight, total_square, first_rows, start };
         let anchors = match given {
             Some(given) => given.to_vec(),
             None => init::anchors(rows, &plan.blocks, params, stream, context)?,

@@ -116,10 +116,13 @@ impl Problem<'_> {
         let part = sample.rows(&table);
         let given: Option<Vec<u32>> = (self.start.as_ref())
             .map(|labels| sample.chosen.iter().map(|&i| labels[i as usize]).collect());
+        let first_rows: Vec<u32> =
+            sample.chosen.iter().map(|&i| self.first_rows[i as usize]).collect();
         let total = part.weights.iter().sum();
         // A cluster of ten rows shows as fewer in a part of them.
         let row_weight = self.row_weight * total / self.total;
-        let trial = Problem { rows: &part, start: given, total, row_weight, ..*self };
+        let first_rows = &first_rows;
+        let trial = Problem { rows: &part, start: given, total, row_weight, first_rows, ..*self };
         // A graph of nearest rows that all rows cannot afford is not tried, unless it is asked for.
         let afforded = |job: &&CandidateKind| {
             !matches!(job, CandidateKind::Rows(_)) || self.may_use_all_rows()

@@ -193,3 +193,50 @@ pub(crate) fn proximal(
         None => factor::solve_semidefinite(&s, &r, m, d),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use obcut_core::random::Stream;
+
+    /// Every anchor twice, each with half of the links: B'B is singular, and the solution of least norm
+    /// gives both copies the place that the one anchor would have.
+    #[test]
+    fn least_squares_of_a_singular_system_stays_with_the_data() {
+        let (n, m, d) = (40, 5, 3);
+        for seed in 0..40 {
+            let stream = Stream::new(seed);
+            let (b, places) = (stream.named("b").values(n * m), stream.named("a").values(m * d));
+            let (m2, mut s, mut r) = (2 * m, vec![0.0; 4 * m * m], vec![0.0; 2 * m * d]);
+            for row in b.chunks_exact(m) {
+                let halves: Vec<f64> = row.iter().chain(row).map(|v| 0.5 * v).collect();
+                let x = |f: usize| (0..m).map(|a| row[a] * places[a * d + f]).sum::<f64>();
+                for (a, v) in halves.iter().enumerate() {
+                    halves.iter().enumerate().for_each(|(c, w)| s[a * m2 + c] += v * w);
+                    (0..d).for_each(|f| r[a * d + f] += v * x(f));
+                }
+            }
+            let found = least_squares(&LinkMoments { s, r }, m2, d).unwrap();
+            let far = |copy: &[f64]| simd::squared_distance(copy, &places).sqrt();
+            assert!(far(&found[..m * d]) < 1e-6 && far(&found[m * d..]) < 1e-6, "seed {seed}");
+        }
+    }
+
+    /// The minimiser against the gradient: (B'B) A - B'X + pull (A - A0) = 0.
+    #[test]
+    fn the_pull_holds_anchors_that_the_rows_do_not() {
+        let (m, d, pull) = (4, 2, 0.3);
+        // Rank 1: three directions know nothing of the data.
+        let s = vec![1.0; m * m];
+        let r: Vec<f64> = (0..m).flat_map(|_| [2.0, -1.0]).collect();
+        let first = Stream::new(3).values(m * d);
+        let found = proximal(&LinkMoments { s, r }, &first, pull, m, d).unwrap();
+        for a in 0..m {
+            for f in 0..d {
+                let sum: f64 = (0..m).map(|c| found[c * d + f]).sum();
+                let slope = sum - [2.0, -1.0][f] + pull * (found[a * d + f] - first[a * d + f]);
+                assert!(slope.abs() < 1e-12, "{slope:e}");
+            }
+        }
+    }
+}

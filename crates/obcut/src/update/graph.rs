@@ -7,9 +7,10 @@
 //! | f = 2A'x + lambda q^ | `f`      | M                              |
 //! | lambda q^ of a row   | `pull`   | k × M, the row of its cluster  |
 //!
-//! Differs from print: rows are solved exactly by a warm-started active set instead of ALM (the
-//! authors' program runs an accelerated projected gradient; it is kept as an option). On a local
-//! graph a row may use its nearest anchors and those it uses already, so the objective cannot rise.
+//! Differs from print: rows are solved exactly by a warm-started active set. ALM, which the paper names,
+//! and the accelerated projected gradient of the authors' program are options. On a local graph a row may
+//! use its nearest anchors and those it uses already, so the objective cannot rise; there ALM gives way to
+//! the active set.
 
 use obcut_core::block::{BLOCK, Points, Scratch};
 use std::ops::Range;
@@ -19,7 +20,7 @@ use crate::update::anchors::{Gathering, LinkMoments};
 use obcut_core::Graph;
 use obcut_core::error::Error;
 use obcut_core::parallel::Context;
-use obcut_core::simplex::{ActiveSet, Gradient, Gram};
+use obcut_core::simplex::{ActiveSet, AugmentedLagrangian, Gradient, Gram, PlaneGram};
 use obcut_core::table::Table;
 
 /// Which anchors a row may use.
@@ -33,6 +34,8 @@ pub(crate) enum Support {
 /// What the row problems share.
 pub(crate) struct RowProblem<'a> {
     pub gram: &'a Gram,
+    /// Of [`RowSolver::Alm`] alone; without it its rows are solved exactly.
+    pub plane: Option<&'a PlaneGram>,
     /// lambda diag(w) h_j / sqrt(n_j) for every cluster j; zeros without the cut term.
     pub pull: &'a [f64],
     pub labels: &'a [u32],
@@ -74,13 +77,14 @@ pub(crate) fn update(
                 work.values.clear();
                 work.columns.extend_from_slice(columns);
                 work.values.extend_from_slice(values);
-                match (problem.solver, problem.support) {
-                    (RowSolver::Authors, _) => work.authors(problem.gram),
-                    (RowSolver::Exact, Support::All) => {
+                match (problem.solver, problem.support, problem.plane) {
+                    (RowSolver::Authors, ..) => work.authors(problem.gram),
+                    (RowSolver::Alm, Support::All, Some(plane)) => work.alm(problem.gram, plane),
+                    (_, Support::All, _) => {
                         let UpdateWork { active, f, columns, values, .. } = &mut work;
                         active.solve(problem.gram, f, columns, values);
                     }
-                    (RowSolver::Exact, Support::Nearest(s)) => {
+                    (_, Support::Nearest(s), _) => {
                         found.few_nearest(r, 0..m, s.min(m), &mut work.near);
                         work.restricted(problem.gram);
                     }
@@ -111,11 +115,24 @@ struct UpdateWork {
     small_b: Vec<f64>,
     active: ActiveSet,
     gradient: Gradient,
+    alm: AugmentedLagrangian,
 }
 
 impl UpdateWork {
     fn authors(&mut self, gram: &Gram) {
         self.gradient.solve(gram, &self.f, &mut self.dense);
+        self.keep_dense();
+    }
+
+    fn alm(&mut self, gram: &Gram, plane: &PlaneGram) {
+        self.dense.fill(0.0);
+        self.columns.iter().zip(&self.values).for_each(|(&m, &b)| self.dense[m as usize] = b);
+        self.alm.solve(gram, plane, &self.f, &mut self.dense);
+        self.keep_dense();
+    }
+
+    /// The positive weights of the dense row.
+    fn keep_dense(&mut self) {
         self.columns.clear();
         self.values.clear();
         for (m, &b) in self.dense.iter().enumerate() {
