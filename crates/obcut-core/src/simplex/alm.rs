@@ -94,8 +94,8 @@ impl AugmentedLagrangian {
             for m in 0..n {
                 let relaxed = RELAXED * self.p[m] + (1.0 - RELAXED) * self.last[m];
                 self.u[m] += relaxed;
-                v[m] = self.u[m];
             }
+            v[..n].copy_from_slice(&self.u[..n]);
             project(v, &mut self.sorted);
             let mut dual = 0.0;
             for m in 0..n {

@@ -19,6 +19,7 @@
 
 mod bottom_k;
 mod drive;
+#[cfg(feature = "front-ends")]
 mod memory;
 mod round;
 mod scan;
@@ -27,6 +28,7 @@ mod task;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "front-ends")]
 pub use drive::predict_rows;
 pub(crate) use drive::{fit_samples, fit_source};
 #[cfg(feature = "front-ends")]
