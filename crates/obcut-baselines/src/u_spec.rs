@@ -3,11 +3,11 @@
 //!
 //! Representatives are k-means centers of a random part of the rows. A row finds its nearest ones by way of
 //! clusters of representatives, which is approximate; then the bipartite graph is cut through the
-//! representatives (transfer cut). As in the published program the embedding is not scaled by the
+//! representatives (transfer cut). With the cosine distance the weights are the cosines themselves. As in the published program the embedding is not scaled by the
 //! eigenvalues.
 
 use crate::{Clusterer, Clustering, Run};
-use obcut::{DenseRef, Error, Graph, Observer, Samples, Scale, Stage};
+use obcut::{DenseRef, Error, Graph, Metric, Observer, Samples, Scale, Stage};
 use obcut_core::kmeans;
 use obcut_core::linalg::eigen;
 use obcut_core::linalg::simd::{squared_distance, vectorised};
@@ -38,6 +38,8 @@ settings! {
         neighbors: usize = 5, "1 to p";
         /// Starts of the last k-means
         n_init: usize = 3, "1 or more";
+        /// Distance between rows: cosine is meant for text, and takes the place of the scaling
+        metric: Metric = Metric::Euclidean, "euclidean or cosine";
         /// What is done to the features first
         scale: Scale = Scale::None, "none, minmax, standard or unit";
     }
@@ -60,7 +62,12 @@ impl Clusterer for USpec {
         let needed =
             8.0 * (n * (2 * self.neighbors + 2 * k) + 3 * p * p + 2 * (sample + p) * d) as f64;
         check_memory("u-spec", needed, n, run)?;
-        let preparation = Preparation { scale: self.scale, may_move: true, allow_rotation: true };
+        // Angles are seen from the origin, so the rows stay where they are.
+        let (scale, may_move) = match self.metric {
+            Metric::Cosine => (Scale::UnitRows, false),
+            _ => (self.scale, true),
+        };
+        let preparation = Preparation { scale, may_move, allow_rotation: true };
         job::run(samples, k, run, observer, preparation, |job| self.work(job, p))
     }
 }
@@ -68,11 +75,17 @@ impl Clusterer for USpec {
 impl USpec {
     fn work(&self, job: &mut Job<'_>, p: usize) -> Result<Vec<u32>, Error> {
         let (k, n_init) = (job.k, self.n_init);
-        let representatives = job.time(Stage::Anchors, |job| representatives(job, p))?;
+        let mut representatives = job.time(Stage::Anchors, |job| representatives(job, p))?;
+        if self.metric == Metric::Cosine {
+            unit_rows(&mut representatives, job.d);
+        }
         let links = job.time(Stage::Graph, |job| {
             let index = Index::new(representatives, p, job.d, self.neighbors, job)?;
             let mut links = index.links(job.table, job.context)?;
-            gaussian(&mut links);
+            match self.metric {
+                Metric::Cosine => cosines(&mut links),
+                _ => gaussian(&mut links),
+            }
             Ok(links)
         })?;
         let embedding = job.time(Stage::Spectrum, |job| transfer_cut(job, &links, k))?;
@@ -197,6 +210,12 @@ fn gaussian(links: &mut Graph) {
     links.values.iter_mut().for_each(|d| *d = weight(*d).max(f64::EPSILON));
 }
 
+/// Distances between points of length 1 to their cosines, which are the weights; none is below the smallest step
+/// above 0.
+fn cosines(links: &mut Graph) {
+    links.values.iter_mut().for_each(|d| *d = (1.0 - 0.5 * *d * *d).max(f64::EPSILON));
+}
+
 /// The cut through the representatives: N × k, rows of unit length.
 fn transfer_cut(job: &Job<'_>, links: &Graph, k: usize) -> Result<Vec<f64>, Error> {
     let (_, vectors) = spectrum(job, links, k)?;
@@ -266,6 +285,55 @@ mod tests {
             assert!(values.iter().zip(expected).all(|(a, b)| near(*a, b, 1e-6)), "{values:?}");
             Ok(())
         });
+    }
+
+    #[test]
+    fn cosine_links_are_the_largest_cosines() {
+        let values: Vec<f64> = Stream::new(5).values(200 * 4).iter().map(|v| v + 0.5).collect();
+        let rows: Vec<Vec<f64>> = values.chunks(4).map(<[f64]>::to_vec).collect();
+        let matrix = obcut::Matrix::Dense64 { values, n_rows: 200, n_cols: 4 };
+        let cosine = |a: &[f64], b: &[f64]| {
+            let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+            product(a, b) / (product(a, a) * product(b, b)).sqrt()
+        };
+        with_job(&matrix, 3, Scale::UnitRows, false, |job| {
+            let mut points = representatives(job, 20)?;
+            unit_rows(&mut points, 4);
+            let mut links =
+                Index::new(points.clone(), 20, 4, 5, job)?.links(job.table, job.context)?;
+            cosines(&mut links);
+            for (i, row) in rows.iter().enumerate() {
+                let mut all: Vec<f64> = points.chunks(4).map(|point| cosine(row, point)).collect();
+                let (columns, weights) = links.row(i);
+                for (&column, &weight) in columns.iter().zip(weights) {
+                    let expected = all[column as usize].max(f64::EPSILON);
+                    assert!((weight - expected).abs() < 1e-9, "{weight} {expected}");
+                }
+                all.sort_by(|a, b| b.total_cmp(a));
+                assert!((weights[0] - all[0].max(f64::EPSILON)).abs() < 1e-9, "row {i}");
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_length_of_rows_does_not_matter_to_cosines() {
+        let directions = [[1.0, 0.1, 0.0], [0.0, 1.0, 0.1], [0.1, 0.0, 1.0]];
+        let noise = Stream::new(6).values(90 * 3);
+        let row = |i: usize, length: f64| -> Vec<f64> {
+            (0..3).map(|f| length * (directions[i % 3][f] + 0.1 * noise[i * 3 + f])).collect()
+        };
+        let labels = |lengths: &dyn Fn(usize) -> f64| {
+            let values = (0..90).flat_map(|i| row(i, lengths(i))).collect();
+            let matrix = obcut::Matrix::Dense64 { values, n_rows: 90, n_cols: 3 };
+            let method = USpec { p: 30, metric: Metric::Cosine, ..USpec::default() };
+            let samples = matrix.samples().unwrap();
+            method.cluster(&samples, 3, &Run::default(), &obcut::Silent).unwrap().labels
+        };
+        // Powers of two, so that lengths divide out to the bit.
+        let found = labels(&|i| 2f64.powi((i % 11) as i32));
+        assert_eq!(found, labels(&|_| 1.0));
+        assert!((0..90).all(|i| found[i] == found[i % 3]), "{found:?}");
     }
 
     /// A list that holds all representatives leaves nothing to chance.

@@ -24,6 +24,8 @@ proptest! {
         sparse: bool,
     ) {
         let b = &edges[..n * m];
+        // More clusters than rows and columns are an error.
+        let k = k.min((n + m) as u32);
         let rows: Vec<u32> = draws[..n].iter().map(|v| v % k).collect();
         let columns: Vec<u32> = draws[12..12 + m].iter().map(|v| v % k).collect();
         let size = |labels: &[u32], j: u32| labels.iter().filter(|&&l| l == j).count() as f64;

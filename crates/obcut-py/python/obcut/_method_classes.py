@@ -596,6 +596,13 @@ class USPEC(Method, name="u-spec"):
         Nearest representatives that a row is linked to; 1 to p.
     n_init : int, default=3
         Starts of the last k-means; 1 or more.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance between rows: cosine is meant for text, and takes the place of the
+        scaling.
+
+        - ``"euclidean"``: Euclidean distance between the scaled rows
+        - ``"cosine"``: angle between rows: every row is scaled to length 1
+
     scale : {"auto", "minmax", "standard", "robust", "unit", "idf", "none"}, default="none"
         What is done to the features first.
 
@@ -608,6 +615,7 @@ class USPEC(Method, name="u-spec"):
         "p": [Interval(Integral, 0, None, closed="left")],
         "neighbors": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 0, None, closed="left")],
+        "metric": [StrOptions({"cosine", "euclidean"})],
         "scale": [StrOptions({"auto", "idf", "minmax", "none", "robust", "standard", "unit"})],
     }
 
@@ -618,6 +626,7 @@ class USPEC(Method, name="u-spec"):
         p: int = 1000,
         neighbors: int = 5,
         n_init: int = 3,
+        metric: Literal["euclidean", "cosine"] = "euclidean",
         scale: Literal["auto", "minmax", "standard", "robust", "unit", "idf", "none"] = "none",
         random_state: int | np.random.RandomState | None = None,
         memory: int | None = None,
@@ -628,4 +637,5 @@ class USPEC(Method, name="u-spec"):
         self.p = p
         self.neighbors = neighbors
         self.n_init = n_init
+        self.metric = metric
         self.scale = scale
