@@ -106,6 +106,9 @@ fn measure_one(source: &Source, options: &LoadOptions) -> Result<Measure, Error>
             })
         }
         _ => {
+            // An entry takes a byte at least, and deflate makes of a byte 1,032 at most: a header that promises more, as
+            // MAT files do that have room to grow, is not believed.
+            let possible = input.file_length.map_or(u64::MAX, |n| n.saturating_mul(1032));
             let what = describe(source, options)?;
             let fits_single = is_single(&what);
             let known = |n: usize| (!what.undecided).then_some(n);
@@ -113,7 +116,7 @@ fn measure_one(source: &Source, options: &LoadOptions) -> Result<Measure, Error>
                 rows: known(what.rows).map(|n| n as u64),
                 is_estimate: false,
                 cols: known(what.cols),
-                stored: what.stored.map(|n| n as u64),
+                stored: what.stored.map(|n| (n as u64).min(possible)),
                 value_bytes: width(fits_single),
                 in_pieces: false,
             })
