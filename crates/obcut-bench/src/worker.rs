@@ -73,7 +73,7 @@ impl ReadyMethod {
         method: &str,
         preset: Option<&str>,
         settings: &BTreeMap<String, Value>,
-    ) -> Result<Self, ParamError> {
+    ) -> Result<Self, Error> {
         match Method::from_str(method)? {
             Method::Obcut => {
                 let mut params = match preset {
@@ -84,14 +84,17 @@ impl ReadyMethod {
                             name: "preset",
                             value: other.into(),
                             choices: "paper".into(),
-                        });
+                        }
+                        .into());
                     }
                 };
                 // The suite sees to these.
                 if let Some(name) =
                     ["n_clusters", "seed", "threads"].iter().find(|n| settings.contains_key(**n))
                 {
-                    return Err(ParamError::Conflict(format!("'{name}' is set by the suite")));
+                    return Err(
+                        ParamError::Conflict(format!("'{name}' is set by the suite")).into()
+                    );
                 }
                 settings.iter().try_for_each(|(name, value)| params.set(name, value))?;
                 Ok(Self::Obcut(Box::new(params)))
@@ -99,7 +102,7 @@ impl ReadyMethod {
             other => {
                 if let Some(preset) = preset {
                     let text = format!("preset '{preset}' is of obcut, not of {method}");
-                    return Err(ParamError::Conflict(text));
+                    return Err(ParamError::Conflict(text).into());
                 }
                 let mut built = other.build();
                 for (name, value) in settings {

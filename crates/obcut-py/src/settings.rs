@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::errors::wrong;
+use crate::errors::raised;
 
 /// Words parameters as keyword arguments: `max_iter`, `graph="auto"`.
 pub struct Keywords;
@@ -76,7 +76,7 @@ pub fn params(paper: bool, given: &str, arrays: Arrays) -> PyResult<Params> {
         .map_err(|error| PyValueError::new_err(format!("parameters: {error}")))?;
     for (name, value) in &given {
         let engine = PARAMETERS.iter().map(|p| p.name).find(|engine| python_name(engine) == name);
-        params.set(engine.unwrap_or(name), value).map_err(wrong)?;
+        params.set(engine.unwrap_or(name), value).map_err(raised)?;
     }
     if let Some(labels) = arrays.init {
         params.init = Init::Given(labels);

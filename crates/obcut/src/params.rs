@@ -17,7 +17,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use obcut_core::error::ParamError;
+use obcut_core::error::{Error, ParamError};
 
 pub use builder::OBCut;
 pub use kinds::{
@@ -292,9 +292,13 @@ impl Params {
     /// params.set("lambda", &10.into())?;
     /// params.set("n_anchors", &"auto".into())?;
     /// assert!(params.set("n_neighbors", &0.into()).is_err());
-    /// # Ok::<(), obcut::ParamError>(())
+    /// # Ok::<(), obcut::Error>(())
     /// ```
-    pub fn set(&mut self, name: &str, value: &Value) -> Result<(), ParamError> {
+    pub fn set(&mut self, name: &str, value: &Value) -> Result<(), Error> {
+        Ok(self.put(name, value)?)
+    }
+
+    fn put(&mut self, name: &str, value: &Value) -> Result<(), ParamError> {
         let Some(parameter) = parameter(name) else {
             return self.assign(name, value.clone());
         };
@@ -333,7 +337,7 @@ impl Params {
         given: impl IntoIterator<Item = (&'a str, &'a Value)>,
     ) -> Result<Self, ParamError> {
         let mut params = self.clone();
-        given.into_iter().try_for_each(|(name, value)| params.set(name, value))?;
+        given.into_iter().try_for_each(|(name, value)| params.put(name, value))?;
         Ok(params)
     }
 

@@ -192,3 +192,19 @@ fn a_source_that_returns_too_few_rows_is_an_error_for_any_size() {
         }
     }
 }
+
+#[test]
+fn errors_of_parameters_are_those_of_a_caller() {
+    fn apply() -> Result<Params, AppError> {
+        let mut params = Params::new(3);
+        params.set("n_neighbors", &7.into())?;
+        params.set("n_neighbours", &8.into())?;
+        Ok(params)
+    }
+    match apply() {
+        Err(AppError::Cluster(Error::Params(error))) => {
+            assert!(error.to_string().contains("n_neighbors"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}

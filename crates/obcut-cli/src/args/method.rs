@@ -72,7 +72,7 @@ impl MethodArgs {
                     params.anchors = Some(values);
                     params.n_anchors = Some(n_anchors);
                 }
-                _ => params.set(parameter.name, value).map_err(obcut::Error::from)?,
+                _ => params.set(parameter.name, value)?,
             }
         }
         Ok(params)
