@@ -49,11 +49,14 @@ impl RowProduct {
                 let panels = self.panels.chunks_exact(LANES * self.d);
                 for (panel, out) in panels.zip(out.chunks_mut(LANES)) {
                     let (panel, _) = panel.as_chunks::<LANES>();
-                    let mut stretches = row.chunks(STRETCH).zip(panel.chunks(STRETCH));
-                    let mut sums = stretches.next().map_or([0.0; LANES], |(x, a)| stretch(x, a));
-                    for (x, a) in stretches {
+                    // Loops and no closures: a closure that is not inlined is compiled without the vector units.
+                    let mut sums = [0.0; LANES];
+                    let stretches = row.chunks(STRETCH).zip(panel.chunks(STRETCH));
+                    for (at, (x, a)) in stretches.enumerate() {
                         let more = stretch(x, a);
-                        sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                        for l in 0..LANES {
+                            sums[l] = if at == 0 { more[l] } else { sums[l] + more[l] };
+                        }
                     }
                     out.copy_from_slice(&sums[..out.len()]);
                 }
